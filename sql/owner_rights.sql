@@ -1,35 +1,27 @@
 -- Whose rights hold, and that what was looked at is what is used.
 SET client_min_messages = warning;
-CREATE ROLE regress_super SUPERUSER;
-CREATE ROLE regress_ann;
+CREATE ROLE regress_super SUPERUSER LOGIN;
+CREATE ROLE regress_ann LOGIN;
 CREATE ROLE regress_eve;
 SET ROLE regress_super;
 CREATE SCHEMA regress_of_ann AUTHORIZATION regress_ann;
 CREATE SCHEMA regress_of_super;
 GRANT USAGE ON SCHEMA regress_of_ann TO PUBLIC;
 
--- In a superuser's schema: whoever could run code there. Triggers do not fire for a query.
+-- In a superuser's schema: whoever could run code there.
 CREATE TABLE regress_of_super.t (id bigint PRIMARY KEY);
-CREATE TABLE regress_of_super.of_eve (id bigint);
-ALTER TABLE regress_of_super.of_eve OWNER TO regress_eve;
-CREATE FUNCTION pg_temp.problems(OUT writes text, OUT reads text, OUT hint text) LANGUAGE sql AS $$
-    SELECT regexp_replace(w.problem, '^.* regress_super, and (.*): code of .*$', '\1'), r.problem IS NOT NULL, w.hint
-    FROM snowflake_internal.foreign_code('regress_of_super'::regnamespace, true) AS w,
-         snowflake_internal.foreign_code('regress_of_super'::regnamespace, false) AS r $$;
+CREATE FUNCTION pg_temp.problems(OUT problem text, OUT hint text) LANGUAGE sql AS $$
+    SELECT regexp_replace(s.problem, '^.* regress_super, and (.*): code of .*$', '\1'), s.hint
+    FROM snowflake_internal.session_problem('regress_of_super') AS s $$;
 SELECT * FROM pg_temp.problems();
 GRANT CREATE ON SCHEMA regress_of_super TO regress_eve;
 SELECT * FROM pg_temp.problems();
-SELECT snowflake_internal.run_as_owner('regress_of_super', 'SELECT 1');
-SELECT snowflake_internal.path_of_statement('regress_of_super', 'SELECT 1');
+SELECT snowflake_internal.session_begin('regress_of_super', '');
 REVOKE CREATE ON SCHEMA regress_of_super FROM regress_eve;
 GRANT TRIGGER ON regress_of_super.t TO PUBLIC;
 SELECT * FROM pg_temp.problems();
-SELECT snowflake_internal.run_as_owner('regress_of_super', 'SELECT 1');
-BEGIN READ ONLY;
-SELECT * FROM snowflake_internal.rows_as_owner('regress_of_super', 'SELECT current_user, count(*) FROM t') AS r (a text, b text);
-COMMIT;
 REVOKE TRIGGER ON regress_of_super.t FROM PUBLIC;
-GRANT REFERENCES ON regress_of_super.t TO regress_eve;
+GRANT REFERENCES (id) ON regress_of_super.t TO regress_eve;
 SELECT * FROM pg_temp.problems();
 -- The hint names the schema of a child.
 CREATE SCHEMA regress_of_child;
@@ -49,6 +41,15 @@ ALTER FUNCTION regress_of_ann.fired() OWNER TO regress_eve;
 CREATE TRIGGER fires BEFORE INSERT ON regress_of_super.t FOR EACH ROW EXECUTE FUNCTION regress_of_ann.fired();
 SELECT * FROM pg_temp.problems();
 DROP TRIGGER fires ON regress_of_super.t;
+CREATE FUNCTION regress_of_ann.is_fine(bigint) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
+ALTER FUNCTION regress_of_ann.is_fine(bigint) OWNER TO regress_eve;
+CREATE INDEX fine ON regress_of_super.t (regress_of_ann.is_fine(id));
+SELECT * FROM pg_temp.problems();
+DROP INDEX regress_of_super.fine;
+CREATE TABLE regress_of_super.of_eve (id bigint);
+ALTER TABLE regress_of_super.of_eve OWNER TO regress_eve;
+SELECT * FROM pg_temp.problems();
+DROP TABLE regress_of_super.of_eve;
 CREATE VIEW regress_of_super.v AS SELECT 1 AS a;
 ALTER VIEW regress_of_super.v OWNER TO regress_eve;
 SELECT * FROM pg_temp.problems();
@@ -57,28 +58,22 @@ CREATE DOMAIN regress_of_super.d AS text;
 ALTER DOMAIN regress_of_super.d OWNER TO regress_eve;
 SELECT * FROM pg_temp.problems();
 DROP DOMAIN regress_of_super.d;
--- A role that is no superuser has its own rights there; another one's schema is no superuser's.
-SET ROLE regress_eve;
-SELECT problem FROM snowflake_internal.foreign_code('regress_of_super'::regnamespace, true);
-RESET ROLE; SET ROLE regress_super;
-SELECT problem FROM snowflake_internal.foreign_code('regress_of_ann'::regnamespace, true);
+-- What only reads a table of the schema does not run there.
+CREATE VIEW regress_of_ann.reads AS SELECT id FROM regress_of_super.t;
+ALTER VIEW regress_of_ann.reads OWNER TO regress_eve;
+CREATE FUNCTION regress_of_ann.counts() RETURNS bigint LANGUAGE sql RETURN (SELECT count(*) FROM regress_of_super.t);
+ALTER FUNCTION regress_of_ann.counts() OWNER TO regress_eve;
+SELECT * FROM pg_temp.problems();
+-- Another role's schema is no superuser's.
+SELECT * FROM snowflake_internal.session_problem('regress_of_ann');
 
 -- The owner's, or the caller's.
 SELECT snowflake_internal.is_callers('regress_of_ann') AS others, snowflake_internal.is_callers('regress_of_super') AS own;
 SET ROLE regress_eve;
 SELECT snowflake_internal.is_callers('regress_of_ann') AS of_stranger;
-SELECT * FROM snowflake_internal.rows_as_owner('regress_of_ann', 'SELECT current_user') AS r (a text);
 SET ROLE regress_ann;
 SELECT snowflake_internal.is_callers('regress_of_ann') AS of_owner;
 RESET ROLE; SET ROLE regress_super;
-SELECT snowflake_internal.path_of_statement('regress_of_ann', 'VACUUM t');
-SELECT snowflake_internal.path_of_statement('regress_of_ann', 'CALL p()');
-SELECT snowflake_internal.path_of_statement('regress_of_super', 'CALL p()');
-SELECT snowflake_internal.path_of_statement(1, 'VACUUM t');
--- In the caller's schema: deferred constraints stay deferred, settings end with the function.
-SELECT snowflake_internal.run_as_owner('regress_of_super', 'SET statement_timeout = ''5s''; CREATE TABLE made (a integer UNIQUE DEFERRABLE INITIALLY DEFERRED);
-    INSERT INTO made VALUES (1), (1); DELETE FROM made');
-SHOW statement_timeout;
 
 -- The rows of a table, and of no table of another owner: also where a name or a child leads to one.
 CREATE TABLE regress_of_ann.one (id bigint);
@@ -103,9 +98,9 @@ SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT 1::text FROM 
 SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT count(*) FROM ONLY regress_of_ann.one, pg_stat_activity WHERE pid = pg_backend_pid()') AS r (a text);
 -- Row security that is forced on the owner hides no row from a superuser, and goes on for all others.
 ALTER TABLE regress_of_ann.one ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
-SELECT * FROM snowflake_internal.rows_as_owner('regress_of_ann', 'SELECT count(*) FROM ONLY one') AS r (a text);
+SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT count(*) FROM ONLY regress_of_ann.one') AS r (a text);
 SET ROLE regress_ann;
-SELECT * FROM snowflake_internal.rows_as_owner('regress_of_ann', 'SELECT count(*) FROM ONLY one') AS r (a text);
+SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT count(*) FROM ONLY regress_of_ann.one') AS r (a text);
 RESET ROLE; SET ROLE regress_super;
 -- The expectation is of one query.
 SELECT count(*) FROM regress_of_ann.evil;

@@ -79,6 +79,7 @@ extern "C" {
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "replication/origin.h"
+#include "replication/slot.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
@@ -315,6 +316,18 @@ inline void run_portal(Portal portal, DestReceiver* receiver)
     PortalRun(portal, FETCH_ALL, true, receiver, receiver, &completion);
 #else
     PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, &completion);
+#endif
+}
+
+/* As PostgresMain() does after an error. 17 added an argument for slots of a standby. */
+inline void release_replication_slots()
+{
+    if (MyReplicationSlot != nullptr)
+        ReplicationSlotRelease();
+#if PG_VERSION_NUM >= 170000
+    ReplicationSlotCleanup(false);
+#else
+    ReplicationSlotCleanup();
 #endif
 }
 

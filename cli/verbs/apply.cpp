@@ -13,23 +13,27 @@ namespace
 {
 
 /* The server may have committed before the session or the connection was lost, so "failed" would be
- * a guess. Another error, such as that of a deferred constraint, has rolled the change back. */
+ * a guess. A cancel of this session ends that of the shard. Another error, such as that of a
+ * deferred constraint, has rolled the change back. */
 void require_known(const ServerError& error, const Connection& connection)
 {
-    if (!connection.is_alive() || error.sqlstate == kConnectionFailure)
+    if (!connection.is_alive() || error.sqlstate == kConnectionFailure ||
+        error.sqlstate == kQueryCanceled)
         throw UnknownOutcome("the session was lost, and the change can be there or not: " +
                              std::string(error.what()));
 }
 
+/* The transaction of the connection has written nothing. Its end is no error, as the change is
+ * there. */
 void commit(Connection& connection)
 {
     try {
         commit_in_shard(connection);
-        connection.run("COMMIT");
     } catch (const ServerError& error) {
         require_known(error, connection);
         throw;
     }
+    connection.rollback();
 }
 
 /* READ COMMITTED, so that the record that is read under the lock is the last one. A snapshot of

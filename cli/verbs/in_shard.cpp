@@ -99,15 +99,13 @@ void reopen_if_lost(Connection& connection)
 namespace
 {
 
-/* search_path leaves out a schema without the right. A member of its owner works with the rights of
- * that. */
+/* search_path leaves out a schema without the right. */
 std::string missing_right(Connection& connection, const Shard& shard)
 {
     const Result found = connection.query(R"(
         SELECT format(E'\nDETAIL:  Role %1$I has no right USAGE on schema %2$I, so no object of it is found.'
-                      '\nHINT:  GRANT USAGE ON SCHEMA %2$I TO %1$I;', current_user, nspname)
-        FROM pg_namespace AS n WHERE oid = $1::oid AND NOT has_schema_privilege(oid, 'USAGE')
-        AND NOT pg_has_role(nspowner, 'MEMBER'))",
+                      '\nHINT:  GRANT USAGE ON SCHEMA %2$I TO %1$I;', pg_get_userbyid(nspowner), nspname)
+        FROM pg_namespace WHERE oid = $1::oid AND NOT has_schema_privilege(nspowner, oid, 'USAGE'))",
                                           {shard.oid});
     return found.rows() == 0 ? "" : visible(found.text(0, 0), "\n");
 }

@@ -13,22 +13,14 @@ void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
     });
 }
 
-namespace
-{
-
 /* idle_in_transaction_session_timeout = 0: between two FETCHes the session waits for the turn of
- * its shard, and the timeout of a role would end it there. */
-const char* const kMayWait = "SET LOCAL idle_in_transaction_session_timeout = 0; ";
-
-} // namespace
-
-/* statement_timeout is of each statement, so each FETCH has it anew, and the wait between them does
- * not count. It ends the session, whatever the code there does with a cancel.
- * client_connection_check_interval: the backend of a command that is killed ends, and the session
- * with it. */
+ * its shard, and the timeout of a role would end it there. statement_timeout is of each statement,
+ * so each FETCH has it anew, and the wait between them does not count. It ends the session,
+ * whatever the code there does with a cancel. client_connection_check_interval: the backend of a
+ * command that is killed ends, and the session with it. */
 std::string ShardQuery::beginning(const Connection& connection) const
 {
-    std::string sql = std::string("BEGIN READ ONLY; ") + kMayWait +
+    std::string sql = "BEGIN READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0; "
                       "SET LOCAL client_connection_check_interval = '500ms'; " +
                       connection.timeouts_sql("SET LOCAL", "DEFAULT");
     if (options_.statement_timeout > 0)
@@ -37,13 +29,11 @@ std::string ShardQuery::beginning(const Connection& connection) const
 }
 
 /* cursor_tuple_fraction = 1: all rows are fetched, and the default plans for the first 10 %.
- * row_security = off: a policy that would hide rows is an error. Values of all servers are written
- * in one form. */
+ * Values of all servers are written in one form. */
 std::string ShardQuery::beginning_in_shard()
 {
-    return std::string("BEGIN READ ONLY; ") + kMayWait + "SET LOCAL cursor_tuple_fraction = 1; " +
-           "SET LOCAL row_security = off; " + value_text_settings("SET LOCAL") +
-           lock_timeout_sql(timeouts::kReadLock, true);
+    return "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; " +
+           value_text_settings("SET LOCAL") + lock_timeout_sql(timeouts::kReadLock, true);
 }
 
 namespace

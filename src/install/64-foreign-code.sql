@@ -13,31 +13,34 @@ WITH RECURSIVE superusers AS (
     WHERE a.rolsuper),
 contents (classid, objid) AS (
     SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = $1
-    UNION
+    UNION -- what belongs to a relation, its children, and keys to it; not a view or function that only reads it
     SELECT d.classid, d.objid FROM contents AS c JOIN pg_depend AS d ON (d.refclassid, d.refobjid) = (c.classid, c.objid)
-    WHERE c.classid = 'pg_class'::regclass),
+    WHERE c.classid = 'pg_class'::regclass AND (d.deptype <> 'n' OR d.classid IN ('pg_class'::regclass, 'pg_constraint'::regclass))),
 used (classid, objid) AS (
     TABLE contents
     UNION
     SELECT d.refclassid, d.refobjid FROM used AS u JOIN pg_depend AS d ON (d.classid, d.objid) = (u.classid, u.objid)
     WHERE d.refclassid <> 'pg_namespace'::regclass AND d.deptype <> 'e'),
-others (role, does) AS (
-    SELECT s.refobjid, 'owns ' || pg_describe_object(u.classid, u.objid, 0)
+others (role, does, revoked) AS (
+    SELECT s.refobjid, 'owns ' || pg_describe_object(u.classid, u.objid, 0), NULL
     FROM used AS u
     JOIN pg_shdepend AS s ON (s.classid, s.objid) = (u.classid, u.objid) AND s.deptype = 'o'
         AND s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
     UNION ALL
-    SELECT grantee, 'may create objects in it'
+    SELECT grantee, 'may create objects in it', format('CREATE ON SCHEMA %I', nspname)
     FROM pg_namespace AS n CROSS JOIN aclexplode(nspacl) WHERE n.oid = $1 AND privilege_type = 'CREATE'
     UNION ALL
-    SELECT grantee, format('has %s on %s', privilege_type, pg_describe_object('pg_class'::regclass, t.oid, 0))
+    SELECT grantee, format('has %s on %s', privilege_type, pg_describe_object('pg_class'::regclass, t.oid, 0)),
+           format('TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA %s', t.relnamespace::regnamespace) -- of their columns, too
     FROM contents JOIN pg_class AS t ON classid = 'pg_class'::regclass AND t.oid = objid AND relkind <> 'S'
     CROSS JOIN LATERAL (SELECT relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = t.oid) AS a (acl)
     CROSS JOIN aclexplode(acl) WHERE privilege_type IN ('TRIGGER', 'REFERENCES'))
 SELECT format('schema %I belongs to superuser %I, and %s %s: code of that role would run with the rights of a superuser',
               nspname, pg_get_userbyid(s.role),
               CASE o.role WHEN 0 THEN 'every role' ELSE format('role %I', pg_get_userbyid(o.role)) END, o.does),
-       format('ALTER SCHEMA %I OWNER TO ...; and the same of its objects gives the shard to a role that is no superuser.', nspname)
+       coalesce('REVOKE ' || o.revoked || ' FROM '
+                || CASE o.role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(o.role)) END || '; Or: ', '')
+       || format('ALTER SCHEMA %I OWNER TO ...; and the same of its objects gives the shard to a role that is no superuser.', nspname)
 INTO problem, hint
 FROM others AS o, pg_namespace AS n
 CROSS JOIN LATERAL (SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END

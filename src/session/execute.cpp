@@ -53,6 +53,16 @@ List* parse(const char* text, Kind kind)
     return statements;
 }
 
+/* StartTransactionCommand() does not refuse it. */
+void start_statement()
+{
+    if (IsAbortedTransactionBlockState())
+        ereport(ERROR, (errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
+                        errmsg("current transaction is aborted, commands ignored until end of "
+                               "transaction block")));
+    StartTransactionCommand();
+}
+
 /* memory outlives the transaction, which the statement may end. */
 Portal plan(RawStmt* statement, const char* text, MemoryContext memory)
 {
@@ -77,11 +87,10 @@ Portal plan(RawStmt* statement, const char* text, MemoryContext memory)
 /* Rows that nobody reads fill no queue. */
 void run(RawStmt* statement, const char* text, MemoryContext memory, CommandDest dest)
 {
-    if (IsAbortedTransactionBlockState() && !ends_transaction(statement->stmt))
-        ereport(ERROR, (errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
-                        errmsg("current transaction is aborted, commands ignored until end of "
-                               "transaction block")));
-    StartTransactionCommand();
+    if (ends_transaction(statement->stmt))
+        StartTransactionCommand();
+    else
+        start_statement();
     const Portal portal = plan(statement, text, memory);
     DestReceiver* receiver = CreateDestReceiver(dest);
     if (dest == DestRemote)
@@ -107,7 +116,7 @@ void run_all(const char* sql, Kind kind, MemoryContext memory)
 /* In a transaction of the caller DROP SCHEMA waits for the lock. */
 void use_schema(Oid schema, Oid role)
 {
-    StartTransactionCommand();
+    start_statement();
     LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
     const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
     if (!HeapTupleIsValid(tuple))
@@ -127,6 +136,17 @@ void use_schema(Oid schema, Oid role)
     CommitTransactionCommand();
 }
 
+/* The caller reads all text in the encoding of the database. No error outside of a transaction: it
+ * could not undo the statement. */
+void require_encoding()
+{
+    if (IsTransactionBlock() && pg_get_client_encoding() != GetDatabaseEncoding())
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("the SQL has changed client_encoding to %s, and the session works "
+                               "with %s only",
+                               pg_get_client_encoding_name(), GetDatabaseEncodingName())));
+}
+
 /* The bigint parameters of a query, then its text. */
 void open_query(StringInfo request)
 {
@@ -134,7 +154,7 @@ void open_query(StringInfo request)
     const int count = pq_getmsgint(request, 1);
     for (int i = 0; i < count; i++)
         parameters[i] = Int64GetDatum(pq_getmsgint64(request));
-    StartTransactionCommand();
+    start_statement();
     query::open(pq_getmsgrawstring(request), count, parameters);
     CommitTransactionCommand();
 }
@@ -157,4 +177,5 @@ void session::execute(StringInfo request, Oid role, MemoryContext memory)
         use_schema(pq_getmsgint(request, 4), role);
         break;
     }
+    require_encoding();
 }

@@ -10,7 +10,9 @@ namespace snowflake::session
  * Runs one request; the answer goes to the queue. memory: lasts until the end of the request.
  *
  *   2D000, 0A000   the SQL of others begins or ends a transaction; COPY FROM STDIN and TO STDOUT
+ *   0A000          it has changed client_encoding
  *   42601          not one query, not one statement
+ *   25P02          the transaction is aborted
  *   55000          the schema belongs to another role than that of the session
  */
 void execute(StringInfo request, Oid role, MemoryContext memory);

@@ -1,6 +1,8 @@
 #include "session.h"
 #include "errors.h"
 
+#include <utility>
+
 using namespace snowflake;
 using namespace snowflake::session;
 
@@ -9,6 +11,8 @@ namespace
 
 struct Current {
     Oid role;
+    bool is_superuser;
+    Oid caller;           /* the role that has begun it */
     const char* name;     /* of the role, quoted */
     dsm_segment* segment; /* null: there is none */
     shm_mq_handle* requests;
@@ -31,31 +35,30 @@ void end_worker(dsm_segment*, Datum worker)
     TerminateBackgroundWorker(reinterpret_cast<BackgroundWorkerHandle*>(DatumGetPointer(worker)));
 }
 
+/* It does not wait, because the caller's transaction can be aborting. */
 void end()
 {
-    if (current.segment != nullptr)
-        dsm_detach(current.segment);
-    if (current.memory != nullptr)
-        MemoryContextDelete(current.memory);
-    current = {};
+    if (dsm_segment* segment = std::exchange(current.segment, nullptr); segment != nullptr)
+        dsm_detach(segment);
 }
 
 /* Its place among the workers is free then. */
 void end_and_wait()
 {
-    if (current.segment == nullptr)
-        return;
-    dsm_detach(current.segment);
-    current.segment = nullptr;
-    WaitForBackgroundWorkerShutdown(current.worker);
     end();
+    if (current.worker != nullptr)
+        WaitForBackgroundWorkerShutdown(current.worker);
+    if (current.memory != nullptr)
+        MemoryContextDelete(current.memory);
+    current = {};
 }
 
 /* A transaction of the session does not outlive that of the caller. One that an error has aborted
  * holds no locks any more, so that session is kept. */
 void at_end_of_transaction(XactEvent event, void*)
 {
-    if ((event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT) && session::is_in_transaction())
+    if ((event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE) &&
+        session::is_in_transaction())
         end();
 }
 
@@ -132,7 +135,10 @@ ErrorData* read_error(StringInfo message)
 {
     auto* error = static_cast<ErrorData*>(palloc(sizeof(ErrorData)));
     pq_parse_errornotice(message, error);
-    const char* const texts[] = {error->message, error->detail, error->hint, error->context};
+    const char* const texts[] = {error->message,      error->detail,        error->hint,
+                                 error->context,      error->schema_name,   error->table_name,
+                                 error->column_name,  error->datatype_name, error->constraint_name,
+                                 error->internalquery};
     for (const char* part : texts)
         if (part != nullptr)
             pg_verifymbstr(part, static_cast<int>(strlen(part)), false);
@@ -163,6 +169,18 @@ void tell_role(void*)
         errcontext("The SQL runs in a session of role %s.", current.name);
 }
 
+/* A loop can raise a million. */
+void pass_on(StringInfo message)
+{
+    const MemoryContext before = CurrentMemoryContext;
+    const MemoryContext context =
+        AllocSetContextCreate(before, "snowflake notice", ALLOCSET_SMALL_SIZES);
+    MemoryContextSwitchTo(context);
+    pass_on(read_error(message));
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(context);
+}
+
 /* Returns the error, if there was one. */
 ErrorData* receive(const Answer& answer)
 {
@@ -186,7 +204,7 @@ ErrorData* receive(const Answer& answer)
             error = read_error(&message);
             break;
         case 'N':
-            pass_on(read_error(&message));
+            pass_on(&message);
             break;
         case 'Z':
             current.status = static_cast<char>(pq_getmsgbyte(&message));
@@ -244,6 +262,7 @@ void start(Oid role)
             AllocSetContextCreate(TopMemoryContext, "snowflake session", ALLOCSET_SMALL_SIZES);
         const MemoryContext before = MemoryContextSwitchTo(current.memory);
         current.role = role;
+        current.is_superuser = superuser_arg(role);
         current.name = errors::name_of_role(role);
         const Queues queues = make_segment(role);
         register_worker(role);
@@ -261,11 +280,25 @@ void start(Oid role)
     PG_END_TRY();
 }
 
-bool is_alive()
+/* A role that was a superuser when its process began keeps a right of that: before 17 it may
+ * become every other role (SET SESSION AUTHORIZATION). */
+bool is_usable(Oid role)
 {
     pid_t process = 0;
-    return current.segment != nullptr &&
+    return current.segment != nullptr && current.role == role &&
+           current.is_superuser == superuser_arg(role) && !session::is_in_transaction() &&
            GetBackgroundWorkerPid(current.worker, &process) == BGWH_STARTED;
+}
+
+/* Code of another role can run in the caller's process, too, as that of a view does. It gets
+ * neither the session nor a session of the caller's. */
+void require_caller()
+{
+    if (current.segment == nullptr)
+        ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE), errmsg("there is no session")));
+    if (InSecurityRestrictedOperation() || current.caller != GetUserId())
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("the session of role %s was begun by another role", current.name)));
 }
 
 } // namespace
@@ -273,7 +306,7 @@ bool is_alive()
 session::Problem session::problem_of(Oid role)
 {
     const char* name = errors::name_of_role(role);
-    if (InSecurityRestrictedOperation() || !pg::may_become(role))
+    if (!pg::may_become(role))
         return {psprintf("role %s may not act as role %s", errors::name_of_role(GetUserId()), name),
                 psprintf("As a superuser: GRANT %s TO %s; this role can do all that the other can.",
                          name, errors::name_of_role(GetUserId()))};
@@ -291,14 +324,21 @@ session::Problem session::problem_of(Oid role)
 
 void session::begin(Oid role)
 {
+    PreventCommandIfParallelMode("a session of another role");
+    if (InSecurityRestrictedOperation())
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("a session of another role cannot begin within a "
+                               "security-restricted operation")));
     if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("a session of another role cannot begin in a transaction that has "
                                "written")));
-    if (current.role != role || !is_alive() || is_in_transaction()) {
+    if (!is_usable(role)) {
         start(role);
+        current.caller = GetUserId();
         return;
     }
+    current.caller = GetUserId();
     if (current.status == kAborted)
         ask(Kind::commands, "ROLLBACK");
     ask(Kind::commands, "DISCARD ALL");
@@ -315,8 +355,7 @@ void session::ask(Kind kind, const char* sql, const Answer& answer)
 
 void session::ask(const StringInfoData& request, const char* sql, const Answer& answer)
 {
-    if (current.segment == nullptr)
-        ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE), errmsg("there is no session")));
+    require_caller();
     if (ErrorData* error = exchange(request, answer); error != nullptr)
         rethrow(error, sql);
 }

@@ -37,11 +37,33 @@ Channel attach(dsm_handle handle)
             shm_mq_attach(requests, segment, nullptr)};
 }
 
-/* PGC_S_OVERRIDE: DISCARD ALL comes back to these, and not to settings of the role. */
+struct Setting {
+    const char* name;
+    const char* value;
+};
+
+/* In place of the settings of the role and the database, as the command has them in its own
+ * session. synchronous_commit: a change that is told to be done survives a crash. row_security: a
+ * policy that would hide rows is an error. The SQL may change them. */
+constexpr Setting kSettings[] = {
+    {"application_name", "snowflake-shard session"},
+    {"default_transaction_isolation", "read committed"},
+    {"default_transaction_read_only", "off"},
+    {"lock_timeout", "0"},
+    {"row_security", "off"},
+    {"session_replication_role", "origin"},
+    {"standard_conforming_strings", "on"},
+    {"synchronous_commit", "on"},
+    {"transaction_timeout", "0"}, /* since PostgreSQL 17 */
+};
+
+/* PGC_S_OVERRIDE: DISCARD ALL comes back to them. */
 void set_settings()
 {
+    for (const Setting& setting : kSettings)
+        if (GetConfigOption(setting.name, true, false) != nullptr)
+            SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);
     SetConfigOption("client_encoding", GetDatabaseEncodingName(), PGC_USERSET, PGC_S_OVERRIDE);
-    SetConfigOption("application_name", "snowflake-shard session", PGC_USERSET, PGC_S_OVERRIDE);
 }
 
 void report_ready()
@@ -70,6 +92,7 @@ void recover()
     debug_query_string = nullptr;
     AbortCurrentTransaction();
     PortalErrorCleanup();
+    pg::release_replication_slots();
     jit_reset_after_error();
     FlushErrorState();
     RESUME_INTERRUPTS();

@@ -12,22 +12,21 @@ using namespace snowflake;
 namespace
 {
 
-/* A NULL argument is impossible: the functions are STRICT. */
+/* A NULL argument is impossible where the function is STRICT. */
 const char* text_argument(FunctionCallInfo fcinfo, int index)
 {
     return text_to_cstring(PG_GETARG_TEXT_PP(index));
 }
 
-/* The lock ends here: a statement of the session could wait for it. */
+/* InvalidOid if the schema does not exist. The lock ends here: a statement of the session could
+ * wait for it. */
 Oid owner_of(Oid schema)
 {
     LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
     const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-    if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-                        errmsg("schema with OID %u does not exist", schema)));
-    const Oid owner = pg::owner_of_schema(tuple);
-    ReleaseSysCache(tuple);
+    const Oid owner = HeapTupleIsValid(tuple) ? pg::owner_of_schema(tuple) : InvalidOid;
+    if (HeapTupleIsValid(tuple))
+        ReleaseSysCache(tuple);
     UnlockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
     return owner;
 }
@@ -57,8 +56,11 @@ session::Problem foreign_code(Oid schema)
     return problem;
 }
 
+/* A schema that does not exist is no problem of rights: session_begin() tells it. */
 session::Problem problem_in(Oid schema, Oid owner)
 {
+    if (!OidIsValid(owner))
+        return {};
     const session::Problem problem = session::problem_of(owner);
     return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema) : problem;
 }
@@ -147,6 +149,9 @@ PGDLLEXPORT Datum snowflake_session_begin(PG_FUNCTION_ARGS)
 {
     const Oid schema = PG_GETARG_OID(0);
     const Oid owner = owner_of(schema);
+    if (!OidIsValid(owner))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+                        errmsg("schema with OID %u does not exist", schema)));
     if (const session::Problem problem = problem_in(schema, owner); problem.message != nullptr)
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("%s", problem.message),
                         errhint("%s", problem.hint)));
@@ -204,6 +209,8 @@ PGDLLEXPORT Datum snowflake_session_alone(PG_FUNCTION_ARGS)
     if (context == nullptr || !IsA(context, CallContext) || context->atomic)
         ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
                         errmsg("CALL it at the top level, in no transaction")));
+    if (PG_ARGISNULL(0)) /* a procedure cannot be STRICT */
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the statement is NULL")));
     SPI_connect_ext(SPI_OPT_NONATOMIC);
     const char* statement =
         MemoryContextStrdup(PortalContext, text_argument(fcinfo, 0)); /* outlives the commit */
