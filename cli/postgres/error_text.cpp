@@ -69,10 +69,10 @@ std::string without_text(std::string error, const std::string& begin)
         const std::size_t at = error.find(mark + begin);
         if (at == std::string::npos)
             continue;
-        /* The library's own line of the CONTEXT is kept: see tell_role(). */
+        /* The library's own line of the CONTEXT is kept: see tell_role() in src. */
         const std::size_t end =
             std::min({error.find("\nCONTEXT:  ", at + 1), error.find("\nSERVER:  ", at),
-                      error.find("\n    The SQL works with the rights of role ", at)});
+                      error.find("\n    The SQL ", at)});
         error.erase(at, end == std::string::npos ? end : end - at);
     }
     return error;

@@ -17,5 +17,6 @@ constexpr const char* kUndefinedColumn = "42703";
 constexpr const char* kUndefinedObject = "42704";
 constexpr const char* kUndefinedFunction = "42883";
 constexpr const char* kUndefinedTable = "42P01";
-constexpr const char* kLockTimeout = "55P03"; /* lock_timeout, NOWAIT */
+constexpr const char* kInsufficientResources = "53000"; /* no background worker is free */
+constexpr const char* kLockTimeout = "55P03";           /* lock_timeout, NOWAIT */
 constexpr const char* kQueryCanceled = "57014";

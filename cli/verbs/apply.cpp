@@ -36,26 +36,31 @@ void commit(Connection& connection)
     connection.rollback();
 }
 
+/* In the session of the owner, too: see begin_in_shard(). */
+std::string lock_timeout_of(const RunOptions& options, const std::string& set)
+{
+    return options.lock_timeout > 0
+               ? set + " lock_timeout = " + milliseconds_of(options.lock_timeout)
+               : "";
+}
+
 /* READ COMMITTED, so that the record that is read under the lock is the last one. A snapshot of
  * REPEATABLE READ would be taken by the SELECT of the lock, before it waits, and would not show the
  * record of the run that held the lock. client_connection_check_interval: the backend of a command
  * that is killed ends, and the session with it. */
-void begin(Connection& connection, const std::string& lock_timeout)
+void begin(Connection& connection, const RunOptions& options)
 {
     connection.run("BEGIN ISOLATION LEVEL READ COMMITTED; "
                    "SET LOCAL client_connection_check_interval = '500ms'; " +
-                   connection.timeouts_sql("SET LOCAL", "DEFAULT") + lock_timeout);
+                   connection.timeouts_sql("SET LOCAL", "DEFAULT") +
+                   lock_timeout_of(options, "; SET LOCAL"));
 }
 
 /* In the same transaction as the change: a crash keeps both or none. */
 bool run_in_transaction(Connection& connection, const Shard& shard, const Change& change,
                         const RunOptions& options)
 {
-    const std::string lock_timeout =
-        options.lock_timeout > 0
-            ? "; SET LOCAL lock_timeout = " + milliseconds_of(options.lock_timeout)
-            : "";
-    begin(connection, lock_timeout);
+    begin(connection, options);
     Record record;
     if (!change.name.empty()) {
         lock_record(connection, shard, options.lock_timeout > 0);
@@ -66,7 +71,7 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
         }
         record.add(change);
     }
-    begin_in_shard(connection, shard, "BEGIN; SET LOCAL row_security = off" + lock_timeout);
+    begin_in_shard(connection, shard, "BEGIN");
     run_in_shard(connection, change.sql);
     if (!change.name.empty())
         run_in_shard(connection, writing_of(connection, shard, record));
@@ -75,16 +80,13 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
 }
 
 /* For CREATE INDEX CONCURRENTLY, VACUUM and others that call PreventInTransactionBlock(). The
- * settings are of the sessions, as there is no transaction. */
+ * settings are of the connection, as there is no transaction. */
 void run_alone(Connection& connection, const Shard& shard, const Change& change,
                const RunOptions& options)
 {
     connection.run("SET client_connection_check_interval = '500ms'; " +
-                   connection.timeouts_sql("SET", "DEFAULT"));
-    begin_in_shard(connection, shard,
-                   options.lock_timeout > 0
-                       ? "SET lock_timeout = " + milliseconds_of(options.lock_timeout)
-                       : "");
+                   connection.timeouts_sql("SET", "DEFAULT") + lock_timeout_of(options, "; SET"));
+    begin_in_shard(connection, shard, "");
     try {
         run_alone_in_shard(connection, change.sql);
     } catch (const ServerError& error) {

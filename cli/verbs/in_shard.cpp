@@ -21,9 +21,33 @@ std::map<std::string, std::string> find_session_problems(Connection& connection,
     return problems;
 }
 
+namespace
+{
+
+void require_worker(Connection& connection, const Shard& shard)
+{
+    try {
+        begin_in_shard(connection, shard, "");
+    } catch (const ServerError& error) {
+        if (error.sqlstate == kInsufficientResources)
+            throw Failure(error.what());
+    }
+}
+
+} // namespace
+
+void require_workers(Connection& first, std::list<Connection>& more, const Shard& shard)
+{
+    require_worker(first, shard);
+    for (Connection& connection : more)
+        require_worker(connection, shard);
+}
+
 void begin_in_shard(Connection& connection, const Shard& shard, const std::string& commands)
 {
-    connection.query("SELECT snowflake_internal.session_begin($1::oid, $2)", {shard.oid, commands});
+    connection.query("SELECT snowflake_internal.session_begin($1::oid, $2 || format('; SET "
+                     "lock_timeout = %L', current_setting('lock_timeout')))",
+                     {shard.oid, commands});
 }
 
 void commit_in_shard(Connection& connection)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,9 +21,13 @@
 std::map<std::string, std::string> find_session_problems(Connection& connection,
                                                          const std::vector<Shard>& shards);
 
+/* A session for each connection, as it will have while it works: too few background workers are a
+ * Failure before anything runs. Other errors are told later, by the shard. */
+void require_workers(Connection& first, std::list<Connection>& more, const Shard& shard);
+
 /* A session that is new or as new, with the schema as search_path. commands run in it first: BEGIN,
- * or none. The connection is in a transaction that has written nothing; when it ends, one of the
- * session ends, too. */
+ * or none. lock_timeout is that of the connection, which is in a transaction that has written
+ * nothing; when it ends, one of the session ends, too. */
 void begin_in_shard(Connection& connection, const Shard& shard, const std::string& commands);
 /* COMMIT of the session. */
 void commit_in_shard(Connection& connection);

@@ -50,6 +50,10 @@ AskedServer prepare(Server& server, const QueryOptions& options)
     for (std::size_t i = 1; i < std::min(work.shards.size(), std::size_t(options.jobs)); i++)
         work.more.emplace_back(server.dsn());
     *work.alive += work.more.size();
+    const auto first = std::find_if(work.shards.begin(), work.shards.end(),
+                                    [](const Asked& asked) { return asked.problem.empty(); });
+    if (first != work.shards.end())
+        require_workers(server.connection, work.more, first->shard);
     return work;
 }
 

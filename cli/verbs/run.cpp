@@ -74,6 +74,11 @@ Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>&
      * error while nothing is done. No more than there are shards to change. */
     for (std::size_t i = 1; i < std::min(left, static_cast<std::size_t>(options.jobs)); i++)
         work.more.emplace_back(server.dsn());
+    const auto first =
+        std::find_if(work.shards.begin(), work.shards.end(),
+                     [](const ShardState& state) { return state.state == "not done"; });
+    if (first != work.shards.end())
+        require_workers(server.connection, work.more, first->shard);
     return work;
 }
 

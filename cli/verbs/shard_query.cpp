@@ -22,6 +22,7 @@ std::string ShardQuery::beginning(const Connection& connection) const
 {
     std::string sql = "BEGIN READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0; "
                       "SET LOCAL client_connection_check_interval = '500ms'; " +
+                      lock_timeout_sql(timeouts::kReadLock, true) + "; " +
                       connection.timeouts_sql("SET LOCAL", "DEFAULT");
     if (options_.statement_timeout > 0)
         sql += "; SET LOCAL statement_timeout = " + milliseconds_of(options_.statement_timeout);
@@ -33,7 +34,7 @@ std::string ShardQuery::beginning(const Connection& connection) const
 std::string ShardQuery::beginning_in_shard()
 {
     return "BEGIN READ ONLY; SET LOCAL cursor_tuple_fraction = 1; " +
-           value_text_settings("SET LOCAL") + lock_timeout_sql(timeouts::kReadLock, true);
+           value_text_settings("SET LOCAL");
 }
 
 namespace

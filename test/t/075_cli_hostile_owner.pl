@@ -8,6 +8,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run;
+use JSON::PP;
 use PostgreSQL::Test::Utils;
 use ShardTest;
 use SnowflakeTest;
@@ -50,22 +51,65 @@ my $end_session = q{BEGIN SET LOCAL exit_on_error = on; RAISE 'the end'; END};
 my $go_on = q{BEGIN LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN END; END LOOP; END};
 my $server = $node->host . ':' . $node->port . '/postgres';
 
-subtest 'a session that the code of a shard ends is opened again' => sub {
+# The process of a shard's session, by its role.
+my $worker = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'snowflake session' AND usename = 'o1'};
+
+subtest 'a session that the code of a shard ends' => sub {
 	behave(1 => $end_session);
 	foreach my $jobs (1, 2)
 	{
 		($status, $out, $err) = query(@n, '--jobs', $jobs);
 		is("$status $out", "3 shard,schema,n\n0,s0,1\n2,s2,1\n3,s3,1\n", "query --jobs $jobs: the rows of all others");
-		like($err, qr/\Asnowflake-shard: shard 1: FATAL:  the end\n.*^SERVER:  \Q$server\E\n\z/ms,
+		is($err, "snowflake-shard: shard 1: ERROR:  the session of role o1 has ended\nDETAIL:  the end.\nSERVER:  $server\n",
 			"query --jobs $jobs: the shard is named, with the error");
 	}
 	my @run = ('run', $node, '--shards', '0-3', '--sql', 'CREATE TABLE c AS SELECT n()');
 	my ($code, $rows) = shard_json($program, @run);
-	is("$code " . states($rows), '3 done 0; not done 1,2,3', 'run: stops at the shard');
+	is("$code " . states($rows), '3 done 0; failed 1; not done 2,3', 'run: stops at the shard');
 	as_owner(0, 'DROP TABLE s0.c');
 	($code, $rows) = shard_json($program, @run, '--keep-going');
-	is("$code " . states($rows), '3 done 0,2,3; not done 1', 'run --keep-going: all others are done');
-	like($rows->[-1]{message}, qr/^FATAL:  the end/, 'and the message says why');
+	is("$code " . states($rows), '3 done 0,2,3; failed 1', 'run --keep-going: all others are done');
+	like($rows->[1]{message}, qr/^ERROR:  the session of role o1 has ended\nDETAIL:  the end/, 'and the message says why');
+	is($rows->[1]{sqlstate}, '08006', 'with its SQLSTATE');
+	as_owner($_, "DROP TABLE s$_.c") foreach 0, 2, 3;
+};
+
+subtest 'a session that an administrator ends' => sub {
+	behave(1 => $go_on);
+	my $end = sub {
+		await('the code of the shard runs', sub { $node->safe_psql('postgres', "$worker AND wait_event = 'PgSleep'") ne '' });
+		$node->safe_psql('postgres', "SELECT pg_terminate_backend(($worker))");
+	};
+	my $query = background('query', $node, '--format', 'csv', @n);
+	$end->();
+	$query->{h}->finish;
+	is($query->{h}->result(0) . $query->{out}, "3shard,schema,n\n0,s0,1\n2,s2,1\n3,s3,1\n", 'query: the rows of all others');
+	like($query->{err}, qr/^snowflake-shard: shard 1: ERROR:  the session of role o1 has ended\nDETAIL:  terminating /,
+		'the shard is named');
+	my $run = background('run', $node, '--shards', '0-3', '--keep-going', @n);
+	$end->();
+	$run->{h}->finish;
+	is($run->{out}, "3 shards done: 0,2-3\n1 shard failed: 1\n", 'run: all others are done');
+	unlike($run->{err}, qr/can be there or not/, 'the change is rolled back');
+	# A cancel of the statement is an error of it.
+	$query = background('query', $node, '--shards', '1', '--sql', 'SELECT pg_sleep(600)');
+	await('the query runs', sub { $node->safe_psql('postgres', "$worker AND wait_event = 'PgSleep'") ne '' });
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend(($worker))");
+	$query->{h}->finish;
+	like($query->{err}, qr/^snowflake-shard: shard 1: ERROR:  canceling statement due to user request\nSERVER/, 'a cancel is told');
+	# COMMIT, which a deferred trigger holds up.
+	as_owner(1, q{CREATE TABLE s1.slow (id bigint); CREATE FUNCTION s1.wait() RETURNS trigger LANGUAGE plpgsql AS
+		'BEGIN PERFORM pg_sleep(600); RETURN NULL; END'; CREATE CONSTRAINT TRIGGER last AFTER INSERT ON s1.slow
+		DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION s1.wait()});
+	$run = background('run', $node, '--shards', '1-2', '--keep-going', '--json', '--sql',
+		q{DO $$ BEGIN IF current_schema() = 's1' THEN INSERT INTO slow VALUES (1); END IF; END $$});
+	$end->();
+	$run->{h}->finish;
+	my %state = map { $_->{shard} => $_ } map { JSON::PP::decode_json($_) } split /\n/, $run->{out};
+	is(join(' ', map { "$_ $state{$_}{state}" } 1, 2), '1 failed 2 done', 'COMMIT: the other is done');
+	like($state{1}{message}, qr/the session was lost, and the change can be there or not: ERROR: +the session of role o1 has ended/,
+		'and the outcome of the first is not known');
+	as_owner(1, 'DROP TABLE s1.slow');
 };
 
 subtest 'query --timeout ends code that catches the cancel' => sub {
@@ -73,13 +117,13 @@ subtest 'query --timeout ends code that catches the cancel' => sub {
 	my $start = time();
 	($status, $out, $err) = query(@n, '--timeout', '500ms');
 	is("$status $out", "3 shard,schema,n\n0,s0,1\n2,s2,1\n3,s3,1\n", 'the rows of all others');
-	is($err, "snowflake-shard: shard 1: its code went on after --timeout, so the session was ended\n",
-		'the shard is named');
+	is($err, "snowflake-shard: shard 1: ERROR:  canceling statement due to statement timeout\nSERVER:  $server\n", 'the shard is named');
 	cmp_ok(time() - $start, '<', 10, 'in time');
+	ok($node->poll_query_until('postgres', "SELECT NOT EXISTS ($worker)"), 'and its session has ended');
 };
 
 # A backend in the code of a shard, which has set the check for a lost client off.
-my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'};
+my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE application_name ~ '^snowflake-shard' OR backend_type = 'snowflake session'};
 
 subtest 'no session stays after the command' => sub {
 	behave(1 => $go_on =~ s/BEGIN/BEGIN SET LOCAL client_connection_check_interval = 0;/r);
@@ -91,16 +135,29 @@ subtest 'no session stays after the command' => sub {
 		$query->{h}->signal($signal);
 		eval { $query->{h}->finish };
 		is($query->{h}->full_result(0), $signal eq 'INT' ? 2 : 15, "SIG$signal ends the command");
-		ok($node->poll_query_until('postgres', $sessions, '0'), 'and its session');
+		ok($node->poll_query_until('postgres', $sessions, '0'), 'and its sessions');
 	}
-	behave(1 => $go_on);
-	foreach my $verb ([ 'query', $node ], [ 'run', $node, '--shards', '1' ])
+	foreach my $verb ([ 'query', $node ], [ 'run', $node, '--shards', '1' ],
+		[ 'run', $node, '--shards', '1', '--no-transaction' ])
 	{
 		my $command = background(@$verb, @n);
 		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'});
+		my $start = time();
 		kill_command($command->{h});
-		ok($node->poll_query_until('postgres', $sessions, '0'), "kill -9 of $verb->[0]: the session ends, too");
+		ok($node->poll_query_until('postgres', $sessions, '0'), "kill -9 of $verb->[0]: the sessions end, too");
+		cmp_ok(time() - $start, '<', 5, 'soon');    # client_connection_check_interval is half a second
 	}
+};
+
+subtest 'each connection has a session of the owner whose shard it is at' => sub {
+	behave();
+	($status, $out, $err) = query('--jobs', '4', '--sql', 'SELECT session_user, current_user, n()');
+	is("$status $out", "0 shard,schema,session_user,current_user,n\n" . join('', map { "$_,s$_,o$_,o$_,1\n" } 0 .. 3), 'query');
+	my ($code, $rows) = shard_json($program, 'run', $node, '--shards', '0-3', '--jobs', '4', '--sql', 'CREATE TABLE c ()');
+	is("$code " . states($rows), '0 done 0,1,2,3', 'run');
+	is($node->safe_psql('postgres', q{SELECT string_agg(relowner::regrole::text, ' ' ORDER BY relowner::regrole::text)
+		FROM pg_class WHERE relname = 'c'}), 'o0 o1 o2 o3', 'what it makes is of the owners');
+	as_owner($_, "DROP TABLE s$_.c") foreach 0 .. 3;
 };
 
 subtest 'a lock of one owner delays no other shard' => sub {
@@ -140,7 +197,9 @@ subtest 'a lock of one owner delays no other shard' => sub {
 subtest 'wide rows need little memory' => sub {
 	my $wide = q{SELECT repeat('x', 8000000) FROM generate_series(1, 16)};
 	my ($kb) = $node->safe_psql('postgres', qq{
-		SELECT count(*) FROM snowflake_internal.rows_as_owner('s1'::regnamespace, \$\$$wide\$\$) AS r (a text);
+		BEGIN; SELECT snowflake_internal.session_begin('s1'::regnamespace, 'BEGIN');
+		SELECT FROM snowflake_internal.session_query(\$\$$wide\$\$);
+		SELECT count(*) FROM snowflake_internal.session_fetch(16) AS r (a text); COMMIT;
 		SELECT pg_read_file('/proc/self/status')}) =~ /VmHWM:\s+(\d+) kB/;
 	cmp_ok($kb, '<', 100_000, 'the server: 16 rows of 8 MB');
 
@@ -150,6 +209,23 @@ subtest 'wide rows need little memory' => sub {
 	plan skip_all => 'the program does not start with so little memory' if $out == 0;
 	IPC::Run::run([ @limited, shard_command('query', $node, '--shards', 1, '--sql', $wide) ], '>', \$out, '2>', \$err);
 	cmp_ok($out, '>', 128_000_000, 'query') or diag($err);
+};
+
+subtest 'no background worker is free' => sub {
+	behave();
+	$node->append_conf('postgresql.conf', 'max_worker_processes = 2');    # the launcher of logical replication takes one
+	$node->restart;
+	($status, $out, $err) = query(@n);
+	is($status, 0, 'one connection has one') or diag($err);
+	my $full = qr/no background worker is free for a session of role o\d: max_worker_processes is 2\nHINT:  Use fewer connections \(--jobs\), or ALTER SYSTEM SET max_worker_processes = 10;/;
+	foreach my $verb ([ 'query', @n ], [ 'run', '--shards', '0-3', '--sql', 'CREATE TABLE c ()' ])
+	{
+		my ($name, @arguments) = @$verb;
+		($status, $out, $err) = run_shard($program, $name, $node, @arguments, '--jobs', '2');
+		is("$status $out", '3 ', "$name --jobs 2: is refused");
+		like($err, $full, 'with the numbers');
+	}
+	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 'c'}), 0, 'before anything runs');
 };
 
 done_testing();
