@@ -169,17 +169,3 @@ FROM (SELECT DISTINCT CASE place WHEN 1 THEN format('GRANT USAGE ON SCHEMA %I TO
       CROSS JOIN LATERAL (VALUES (1, NOT has_schema_privilege(n.oid, 'USAGE')), (2, NOT has_table_privilege(c.oid, 'SELECT')),
                                  (3, $2 AND row_security_active(c.oid))) AS v (place, is_missing)
       WHERE is_missing) AS r (remedy)
-
--- name: readers_past_policies
--- Who reads all rows of the tables of a schema where SQL in it is subject to a policy, with the rights of the schema's owner or of the
--- caller; NULL if there is no such table. $1: the schema; $2: the error, which has the name of the table without its schema. With the
--- rights of the owner, a policy of his own table (FORCE ROW LEVEL SECURITY) is left out, because the server has a hint for it.
-SELECT string_agg(format('Run it as %sa role with BYPASSRLS%s, to read all rows of %s.',
-                         CASE WHEN NOT is_owners AND NOT relforcerowsecurity
-                              THEN format('role %I, the owner, or as ', pg_get_userbyid(relowner)) END,
-                         CASE WHEN is_owners THEN format(' that may not act as role %I', pg_get_userbyid(nspowner)) END,
-                         c.oid::regclass), ' ')
-FROM pg_class AS c
-JOIN (SELECT oid AS schema, nspowner, pg_has_role(nspowner, 'MEMBER') AS is_owners FROM pg_namespace) AS n ON schema = relnamespace
-WHERE schema = $1::oid AND relrowsecurity AND strpos($2, relname) > 0
-AND CASE WHEN is_owners THEN NOT pg_has_role(nspowner, relowner, 'USAGE') ELSE row_security_active(c.oid) END

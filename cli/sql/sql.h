@@ -72,7 +72,6 @@ extern const char agreed_rights_sql[];
 extern const char gained_rights_sql[];
 extern const char sole_owner_sql[];
 extern const char rights_to_read_sql[];
-extern const char readers_past_policies_sql[];
 extern const char subscription_rights_sql[];
 
 /* rows.sql */

@@ -4,7 +4,6 @@
 #include "postgres/cursor.h"
 #include "postgres/error_text.h"
 #include "postgres/extension.h"
-#include "sql/sql.h"
 
 std::map<std::string, std::string> find_session_problems(Connection& connection,
                                                          const std::vector<Shard>& shards)
@@ -134,11 +133,6 @@ std::string missing_right(Connection& connection, const Shard& shard)
     return found.rows() == 0 ? "" : visible(found.text(0, 0), "\n");
 }
 
-std::string hint_of(const Result& remedy)
-{
-    return remedy.is_null(0, 0) ? "" : "\nHINT:  " + visible(remedy.text(0, 0));
-}
-
 } // namespace
 
 /* search_path has no schema but the shard's: behind it, DROP TABLE IF EXISTS would find a table of
@@ -149,8 +143,6 @@ std::string explained(const ServerError& error, Connection& connection, const Sh
     if (connection.is_alive() &&
         (error.sqlstate == kUndefinedFunction || error.sqlstate == kUndefinedTable))
         text += missing_right(connection, shard);
-    if (connection.is_alive() && error.sqlstate == kInsufficientPrivilege)
-        text += hint_of(connection.query(readers_past_policies_sql, {shard.oid, text}));
     if (connection.is_alive() && ((error.sqlstate == kUndefinedFunction &&
                                    text.find("function snowflake_") != std::string::npos) ||
                                   (error.sqlstate == kUndefinedTable &&

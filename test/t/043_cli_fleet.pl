@@ -22,6 +22,7 @@ my ($status, $out, $err, $rows);
 my $one = new_server('one', init => { allows_streaming => 1 }, conf => "wal_level = logical\n");
 my $two = new_server('two');
 make_template($one);
+$one->safe_psql('postgres', 'ALTER TABLE insta0.log OWNER TO CURRENT_USER');    # the schema is a superuser's
 $one->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($one, 'base', has_streaming => 1);
@@ -138,6 +139,8 @@ subtest 'a standby of a server that is given counts once, and a standby alone is
 	like($err, qr/^snowflake-shard: \Q$standby_name\E is a standby and is left out: /, 'and is named');
 	($status, $rows) = shard_json($program, 'list', $standby);
 	is($status . names($rows), '0' . join(' ', map { "insta$_" } 0 .. 3, 8), 'a standby alone is read');
+	($status, $out, $err) = run_shard($program, 'query', $standby, '--format', 'csv', '--sql', 'SELECT pg_is_in_recovery() FROM log');
+	is("$status $out", "0 shard,schema,pg_is_in_recovery\n", 'query runs there') or diag($err);
 	($status, undef, $err) = run_shard($program, 'plan', $standby->connstr('postgres'), '--by', 'writes', '--over', '1s');
 	like("$status $err", qr/^3 .*it is a standby, which does not count the work of its primary\n/, 'but has no load');
 	# The record of reverse replication, as move --reversible writes it on the server that publishes:
@@ -356,6 +359,7 @@ $_->safe_psql('postgres', q{
 my $two_name = $two->host . ':' . $two->port . '/postgres';
 my $waiting =
 	q{SELECT count(*) = %d FROM pg_stat_activity WHERE application_name = 'snowflake-shard' AND state = 'active' AND %s};
+my $fetches = q{query ~ 'session_fetch'};
 
 subtest 'query: a server is stopped' => sub {
 	foreach my $jobs (1, 2)
@@ -363,7 +367,7 @@ subtest 'query: a server is stopped' => sub {
 		$_->safe_psql('postgres', 'TRUNCATE gate') foreach $one, $two, $three;
 		my $query = background('query', $one, $two, $three, '--format', 'csv', '--jobs', $jobs, '--sql',
 			'SELECT public.await_gate() AS n');
-		$_->poll_query_until('postgres', sprintf($waiting, $jobs, q{query LIKE 'FETCH%'})) foreach $one, $two, $three;
+		$_->poll_query_until('postgres', sprintf($waiting, $jobs, $fetches)) foreach $one, $two, $three;
 		$two->stop('immediate');
 		$_->safe_psql('postgres', 'INSERT INTO gate DEFAULT VALUES') foreach $one, $three;
 		$query->{h}->finish;
@@ -383,9 +387,9 @@ subtest 'query: one of two connections is lost' => sub {
 	# One of two connections is ended, and its server goes on: the other connection asks the rest.
 	$one->safe_psql('postgres', 'TRUNCATE gate');
 	my $query = background('query', $one, '--format', 'csv', '--jobs', 2, '--sql', 'SELECT public.await_gate() AS n');
-	$one->poll_query_until('postgres', sprintf($waiting, 2, q{query LIKE 'FETCH%'}));
+	$one->poll_query_until('postgres', sprintf($waiting, 2, $fetches));
 	is($one->safe_psql('postgres',
-		q{SELECT pg_terminate_backend(min(pid), 60000) FROM pg_stat_activity WHERE query LIKE 'FETCH%'}), 't',
+		qq{SELECT pg_terminate_backend(min(pid), 60000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND $fetches}), 't',
 			'query: a connection is ended');
 	$one->safe_psql('postgres', 'INSERT INTO gate DEFAULT VALUES');
 	$query->{h}->finish;

@@ -39,30 +39,33 @@ sub psql_as
 	return $code == 0 ? $stdout : die "$sql: $stderr";
 }
 
-# Tries each way to more rights that a session has, and tells when one has led to any.
+# Notes whose session runs it; tries each way to more rights, and notes when one has led to any. Other statements are of
+# the owner's own session: they work, and lead nowhere.
 my $climb = q{
 	CREATE FUNCTION climb(place text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $climb$
 	DECLARE
 		way text;
 	BEGIN
-		RAISE LOG 'PLANTED % as %', place, current_user;
-		IF session_user = current_user THEN RETURN 1; END IF;    -- the owner makes its objects
-		FOREACH way IN ARRAY ARRAY['RESET ROLE', 'SET ROLE NONE', 'SET ROLE super', 'RESET SESSION AUTHORIZATION',
-			'SET SESSION AUTHORIZATION super',
-			$$SELECT set_config('role', 'none', false)$$, $$SELECT set_config('session_authorization', 'super', false)$$,
+		IF current_setting('my.planting', true) = 'on' THEN RETURN 1; END IF;
+		RAISE LOG 'PLANTED % in a session of % as %', place, session_user, current_user;
+		FOREACH way IN ARRAY ARRAY['SET ROLE super', 'SET SESSION AUTHORIZATION super',
+			$$SELECT set_config('session_authorization', 'super', false)$$,
 			$$COPY public.secret TO PROGRAM 'cat >/dev/null'$$, 'TABLE public.secret', 'ALTER ROLE mallory SUPERUSER',
-				'ALTER ROLE eve SUPERUSER',
-			'CREATE TEMP TABLE users (id bigint)', 'DECLARE c CURSOR WITH HOLD FOR TABLE public.secret',
-				'PREPARE p AS TABLE public.secret',
-			'LISTEN planted', 'DISCARD ALL', 'CREATE EVENT TRIGGER planted ON ddl_command_start EXECUTE FUNCTION none()',
-			$$SELECT pg_advisory_lock(1)$$, $$DECLARE snowflake_shard CURSOR FOR SELECT 1$$]
+			'ALTER ROLE eve SUPERUSER', 'DECLARE c CURSOR WITH HOLD FOR TABLE public.secret',
+			'CREATE EVENT TRIGGER planted ON ddl_command_start EXECUTE FUNCTION none()', 'DISCARD ALL',
+			'ok: RESET ROLE', 'ok: SET ROLE NONE', 'ok: RESET SESSION AUTHORIZATION', $$ok: SELECT set_config('role', 'none', false)$$,
+			'ok: CREATE TEMP TABLE users (id bigint)', 'ok: PREPARE p AS TABLE public.secret', 'ok: SET search_path = public',
+			$$ok: SET client_connection_check_interval = 0$$, $$ok: SELECT pg_advisory_lock(1)$$,
+			$$ok: DECLARE snowflake_shard CURSOR FOR SELECT 1$$]
 		LOOP
 			BEGIN
-				EXECUTE way;
-				IF way !~ 'advisory|snowflake_shard' THEN RAISE LOG 'PLANTED % works as %', way, current_user; END IF;
+				EXECUTE replace(way, 'ok: ', '');
+				IF way !~ '^ok: ' THEN RAISE LOG 'PLANTED % works as %', way, current_user; END IF;
 			EXCEPTION WHEN OTHERS THEN
 			END;
-			IF current_user NOT IN ('mallory', 'eve') THEN RAISE LOG 'PLANTED % has led as %', way, current_user; END IF;
+			IF current_user NOT IN ('mallory', 'eve') OR session_user NOT IN ('mallory', 'eve') THEN
+				RAISE LOG 'PLANTED % has led as %', way, current_user;
+			END IF;
 		END LOOP;
 		RETURN 1;
 	END $climb$};
@@ -72,6 +75,7 @@ sub plant
 {
 	my ($role, $number, $schema) = @_;
 	psql_as($role, qq{
+		SET my.planting = on;
 		SELECT snowflake_create_shard($number, '$schema'); SET search_path = $schema, public; $climb;
 		CREATE FUNCTION fired() RETURNS trigger
 			LANGUAGE plpgsql AS 'BEGIN PERFORM $schema.climb(''trigger''); RETURN NEW; END';
@@ -96,6 +100,7 @@ sub plant
 		CREATE RULE planted AS ON UPDATE TO users DO ALSO SELECT climb('rule');
 		ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 		CREATE POLICY planted ON users USING (climb('policy') = 1);
+		CREATE PROCEDURE p() LANGUAGE plpgsql AS 'BEGIN COMMIT; PERFORM $schema.climb(''procedure''); END';
 		CREATE VIEW photos AS SELECT climb('view') AS id, defined() AS d, u.p::text FROM users AS u});
 	return;
 }
@@ -103,7 +108,6 @@ plant('mallory', 5, 'insta5');
 plant('eve', 6, 'insta6');
 planted_code_run($node);
 
-my $nobody = 'f f';
 my $superusers =
 	q{SELECT string_agg(rolsuper::text, ' ' ORDER BY rolname) FROM pg_roles WHERE rolname IN ('mallory', 'eve')};
 
@@ -115,7 +119,7 @@ sub is_contained
 	is(run_as($role, @arguments), $expected, "$name: exit code $expected") or diag("$out$err");
 	my $run = planted_code_run($node);
 	isnt($run, '', "$name: planted code runs") if $expected == 0;
-	is(join(', ', grep { !/ as (?:mallory|eve)$/ || / works | has led / } split /, /, $run), '',
+	is(join(', ', grep { !/ in a session of (mallory|eve) as \1$/ } split /, /, $run), '',
 		"$name: as the owner of its shard, without a way to more");
 	return $run;
 }
@@ -163,29 +167,17 @@ subtest 'run runs planted code as the owner of the shard' => sub {
 	is(planted_code_run($node), '', 'and runs nothing');
 };
 
-subtest 'outside of a transaction run takes only statements that run as the owner' => sub {
-	# Outside of a transaction: statements that PostgreSQL runs as the owner of the table, and no others.
+subtest 'run --no-transaction runs any statement as the owner of the shard' => sub {
 	foreach my $sql ('CREATE INDEX CONCURRENTLY climbed ON users (climb(name::text), x) WHERE climb(\'a\'::text) = 1',
-		'REINDEX INDEX CONCURRENTLY climbed',
-		'VACUUM ANALYZE users', 'DROP INDEX CONCURRENTLY climbed')
+		'REINDEX INDEX CONCURRENTLY climbed', 'VACUUM ANALYZE users', q{CREATE INDEX CONCURRENTLY ON users (x) WHERE many = '{a}'},
+		'SELECT climb(\'alone\')', 'CALL p()')
 	{
-		my @arguments = ('run', '--shards', '5-6', '--no-transaction', '--sql', $sql);
-		if ($sql =~ /^DROP/) { is(run_as('super', @arguments) . planted_code_run($node), '0',
-			"run as super: $sql, which runs nothing"); }
-		else { is_contained('super', 0, @arguments); }
+		is_contained('super', 0, 'run', '--shards', '5-6', '--no-transaction', '--sql', $sql);
 	}
-	foreach my $sql ('SELECT climb(\'alone\')', q{CREATE INDEX CONCURRENTLY ON users (x) WHERE many = '{a}'}, 'CALL p()')
-	{
-		is(run_as('super', 'run', '--shards', '5-6', '--no-transaction', '--sql', $sql) . planted_code_run($node), '3',
-			"run refuses by itself: $sql");
-		my $code = qr/whose code could run with the rights of role super in this statement/;
-		like($err,
-			qr/schema insta5 belongs to role mallory, $code\nHINT:  Connect as role mallory\./,
-			'and names the owner');
-	}
-	is(run_as('mallory', 'run', '--shards', '5', '--no-transaction', '--sql',
-		q{CREATE INDEX CONCURRENTLY ON users (x) WHERE name <> 'x'}), 0, 'the owner may');
-	like(planted_code_run($node), qr/as mallory/, 'with its own code');
+	is_contained('deploy', 0, 'run', '--shards', '5-6', '--no-transaction', '--sql', 'CALL p()');
+	is(run_as('super', 'run', '--shards', '5-6', '--no-transaction', '--sql', 'DROP INDEX CONCURRENTLY climbed')
+		. planted_code_run($node), '0', 'DROP INDEX CONCURRENTLY runs nothing');
+	is($node->safe_psql('postgres', $superusers), 'false false', 'nobody has become a superuser');
 };
 
 # --- limits --------------------------------------------------------------------------------------
@@ -207,6 +199,8 @@ subtest 'what run refuses, and what its errors repeat' => sub {
 		'an error of the SQL');
 	like($err, qr/relation "nowhere" does not exist\nLINE 2: SELECT \* FROM nowhere;/, 'has its line');
 	unlike($err, qr/SELECT 2/, 'and not the whole text');
+	is(run_as('super', 'run', '--shards', '5', '--sql', 'COPY users FROM STDIN')
+		. ($err =~ /COPY FROM STDIN and COPY TO STDOUT are not possible here: use psql/ ? '' : $err), '3', 'run refuses COPY');
 	foreach my $verb (qw(query run))
 	{
 		foreach my $sql ('SELECT snowflake_shard(1)', 'SELECT FROM snowflake_shards')
@@ -234,94 +228,138 @@ subtest 'a superuser has the rights of the owner' => sub {
 	{
 		is(run_as('super', $verb, '--shards', '5', '--sql', 'TABLE public.secret'), 3,
 			"$verb as super: a table that the owner may not read");
-		like($err,
-			qr/permission denied for table secret.*\n +The SQL works with the rights of role mallory, which owns the schema\./s,
+		like($err, qr/permission denied for table secret.*The SQL runs in a session of role mallory\.\n/s,
 			'and whose rights they are');
 	}
 };
 
-subtest 'a role that may not act as the owners works with its own rights, as in psql' => sub {
-	psql_as('mallory',
-		'GRANT USAGE ON SCHEMA insta5 TO reader; CREATE VIEW insta5.mine AS SELECT current_user AS reads; '
-		. 'GRANT SELECT ON insta5.mine TO reader');
-	is(run_as('reader', 'query', '--shards', '5', '--format', 'csv', '--sql', 'TABLE mine') . $out,
-		"0shard,schema,reads\n5,insta5,reader\n", 'a reader reads as itself');
-	is(run_as('super', 'query', '--shards', '5', '--format', 'csv', '--sql', 'TABLE mine') . $out,
-		"0shard,schema,reads\n5,insta5,mallory\n", 'a superuser as the owner');
+subtest 'a role that may not act as the owner' => sub {
+	psql_as('mallory', 'GRANT USAGE ON SCHEMA insta5 TO reader; CREATE TABLE insta5.mine (); GRANT ALL ON insta5.mine TO reader');
+	foreach my $verb (qw(query run))
+	{
+		is(run_as('reader', $verb, '--shards', '5', '--sql', 'TABLE mine') . planted_code_run($node), 3, "$verb is refused");
+		like($err, qr/role reader may not act as role mallory\nHINT:  As a superuser: GRANT mallory TO reader;/, 'with the GRANT');
+	}
+	my ($grant) = $err =~ /: (GRANT [^;]*;)/;
+	$node->safe_psql('postgres', $grant);
+	is(run_as('reader', 'query', '--shards', '5', '--format', 'csv', '--sql', 'SELECT session_user, current_user') . $out,
+		"0shard,schema,session_user,current_user\n5,insta5,mallory,mallory\n", 'after which it may');
+	$node->safe_psql('postgres', 'REVOKE mallory FROM reader');
 };
 
-# Shard 8 has all rows for its owner; shard 5 has a table under FORCE ROW LEVEL SECURITY, and one of another owner.
-subtest 'rows that a policy hides are an error' => sub {
-	psql_as('eve', q{SELECT snowflake_create_shard(8, 'insta8'); CREATE TABLE insta8.people (n integer);
-		CREATE TABLE insta8.notes (n integer); INSERT INTO insta8.people VALUES (1), (2), (3)});
-	psql_as('mallory', q{SET search_path = insta5; CREATE TABLE people (n integer); INSERT INTO people VALUES (1), (2);
-		ALTER TABLE people ENABLE ROW LEVEL SECURITY; CREATE POLICY odd ON people USING (n % 2 = 1); CREATE TABLE notes (n integer);
-		ALTER TABLE notes ENABLE ROW LEVEL SECURITY; CREATE VIEW seen AS TABLE notes});
-	$node->safe_psql('postgres', q{ALTER TABLE insta5.notes OWNER TO eve; GRANT SELECT ON insta5.notes TO mallory;
-		GRANT pg_read_all_data TO reader});
-	my @count = ('query', '--shards', '5,8', '--format', 'csv', '--sql', 'SELECT count(*) FROM people');
-	my $hidden = qr/^snowflake-shard: shard 5: ERROR:  query would be affected by row-level security policy for table "people"/m;
-	is(run_as('reader', @count) . $out, "3shard,schema,count\n8,insta8,3\n", 'for a reader: the other shards answer');
-	like($err, qr/$hidden\nSERVER:.*\nHINT:  Run it as role mallory, the owner, or as a role with BYPASSRLS, to read all rows of insta5\.people\.$/m,
-		'table and shard are named, with who reads all');
-	is(run_as('deploy', @count), 0, 'the owner reads all of his rows');
-	psql_as('mallory', 'ALTER TABLE insta5.people FORCE ROW LEVEL SECURITY');
-	is(run_as('super', @count) . $out, "0shard,schema,count\n5,insta5,2\n8,insta8,3\n", 'and a superuser under FORCE, too');
-	is(run_as('deploy', @count) . $out, "3shard,schema,count\n8,insta8,3\n", 'but not a member of the owner');
-	like($err, qr/$hidden\nHINT:  .*\n    The SQL works with the rights of role mallory/m, 'who is told') or diag($err);
-	is(run_as('deploy', 'run', '--shards', '5', '--sql', 'UPDATE people SET n = n + 2'), 3, 'nor does run change some of the rows');
-	is(run_as('deploy', 'run', '--shards', '5', '--sql', 'SET LOCAL row_security = on; UPDATE people SET n = n + 2'), 0,
-		'unless its SQL says so');
-	is($node->safe_psql('postgres', 'SELECT string_agg(n::text, \' \' ORDER BY n) FROM insta5.people'), '2 3', 'as psql does');
-	foreach my $relation ('notes', 'seen')
+subtest 'an owner who cannot have a session' => sub {
+	psql_as('super', q{CREATE ROLE keeper; CREATE SCHEMA insta8 AUTHORIZATION keeper; SET ROLE keeper; CREATE SEQUENCE insta8.s;
+		CREATE TABLE insta8.t (id bigint DEFAULT public.snowflake_next_id(8, 'insta8.s'))});
+	my @eight = ('--shards', '8', '--sql', 'SELECT session_user');
+	if ($node->pg_version < 17)
 	{
-		is(run_as('super', 'query', '--shards', '5', '--sql', "TABLE $relation"), 3, "$relation: a table of another owner");
-		like($err, qr/for table "notes".*HINT:  Run it as a role with BYPASSRLS that may not act as role mallory, to read all/s,
-			'with who reads it');
+		foreach my $verb (qw(query run))
+		{
+			is(run_as('super', $verb, @eight), 3, "without LOGIN $verb is refused before 17");
+			like($err, qr/role keeper has no LOGIN, and before PostgreSQL 17 a session needs it\nHINT:  ALTER ROLE keeper LOGIN/,
+				'with the remedy');
+		}
+		my ($alter) = $err =~ /HINT:  (ALTER ROLE [^;]*;)/;
+		$node->safe_psql('postgres', $alter);
+		isnt(($node->psql('postgres', 'SELECT 1', extra_params => [ '-U', 'keeper' ]))[0], 0, 'which lets no client in');
 	}
-	$node->safe_psql('postgres', 'ALTER ROLE reader BYPASSRLS');
-	is(run_as('reader', @count) . $out, "0shard,schema,count\n5,insta5,2\n8,insta8,3\n", 'as a role with BYPASSRLS does');
-	$node->safe_psql('postgres', 'REVOKE pg_read_all_data FROM reader; ALTER ROLE reader NOBYPASSRLS');
+	is(run_as('super', 'query', @eight), 0, 'then it works') or diag($err);
+	like($out, qr/^ +8 +insta8 +keeper$/m, 'in a session of the owner');
+	psql_as('super', 'REVOKE CONNECT ON DATABASE postgres FROM PUBLIC');
+	foreach my $verb (qw(query run))
+	{
+		is(run_as('super', $verb, @eight), 3, "without CONNECT $verb is refused");
+		like($err, qr/role keeper may not connect to database postgres\nHINT:  GRANT CONNECT ON DATABASE postgres TO keeper;/,
+			'with the remedy');
+	}
+	psql_as('super', 'GRANT CONNECT ON DATABASE postgres TO PUBLIC; DROP OWNED BY keeper CASCADE; DROP ROLE keeper');
+};
+
+# Both of these run in one process of the server, as new.
+subtest 'nothing of a shard is seen in the next one of its owner' => sub {
+	psql_as('mallory', q{SET my.planting = on; SELECT snowflake_create_shard(10, 'insta10')});
+	my $state = q{concat_ws(' ', current_setting('work_mem') = '7MB', to_regclass('pg_temp.kept'),
+		(SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_cursors WHERE is_holdable),
+		(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()))};
+	psql_as('super', 'CREATE TABLE public.seen (schema text, pid integer, state text); GRANT ALL ON seen TO mallory');
+	is(run_as('super', 'run', '--shards', '5,10', '--sql', qq{
+		INSERT INTO public.seen SELECT current_schema(), pg_backend_pid(), $state;
+		SET work_mem = '7MB'; CREATE TEMP TABLE kept (); PREPARE p AS SELECT 1; DECLARE c CURSOR WITH HOLD FOR SELECT 1;
+		SELECT pg_advisory_lock(10)}), 0, 'two shards') or diag($err);
+	is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT pid), string_agg(DISTINCT state, $$, $$) FROM seen'),
+		'2|1|f 0 0 0', 'the second finds nothing of the first');
+	psql_as('super', 'DROP TABLE seen; DROP SCHEMA insta10 CASCADE');
+};
+
+# No row is hidden: not by a policy that is forced on the owner, and not by that of another owner's table.
+subtest 'policies' => sub {
+	psql_as('mallory', 'CREATE TABLE insta5.forced (id bigint);
+		ALTER TABLE insta5.forced ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY');
+	psql_as('super', 'CREATE TABLE insta5.other (id bigint); ALTER TABLE insta5.other ENABLE ROW LEVEL SECURITY;
+		CREATE TABLE insta6.forced (); ALTER TABLE insta6.forced OWNER TO eve; GRANT ALL ON insta5.other TO mallory');
+	foreach my $case ([ 'query', 'SELECT count(*) FROM %s' ], [ 'run', 'DELETE FROM %s' ])
+	{
+		my ($verb, $sql) = @$case;
+		foreach my $table (qw(forced other))
+		{
+			is(run_as('super', $verb, '--shards', '5', '--sql', sprintf $sql, $table), 3, "$verb: table $table");
+			like($err, qr/^snowflake-shard: shard 5(?:, schema insta5)?: .*would be affected by row-level security policy for table "$table"/m,
+				'is named with its shard');
+		}
+	}
+	is(run_as('super', 'run', '--shards', '5', '--sql', 'SET row_security = on; DELETE FROM forced'), 0, 'run with it by choice');
+	is(run_as('super', 'query', '--shards', '5,6', '--format', 'csv', '--sql', 'SELECT count(*) FROM forced') . $out,
+		"3shard,schema,count\n6,insta6,0\n", 'the other shards answer');
+	psql_as('super', 'DROP TABLE insta5.forced, insta5.other, insta6.forced');
 };
 
 subtest 'the shard of a superuser' => sub {
-	# A superuser's own shard: as the caller, unless others could plant code there.
+	# With a superuser's rights, unless others could plant code there. One that reads a table of it is not there.
 	$node->safe_psql('postgres',
 		q{SET ROLE super; SELECT snowflake_create_shard(7, 'insta7'); CREATE TABLE insta7.t (); CREATE TABLE insta7.u ();
-			ALTER TABLE insta7.u OWNER TO eve});
+			CREATE VIEW public.reads AS SELECT FROM insta7.t; ALTER VIEW public.reads OWNER TO eve});
 	is(run_as('super', 'run', '--shards', '7', '--sql',
 		'CREATE TEMP TABLE x (); ALTER TABLE t ADD who name DEFAULT current_user'), 0,
 			'in a superuser\'s shard a superuser may all');
 	foreach my $plant ('GRANT CREATE ON SCHEMA insta7 TO eve', 'GRANT CREATE ON SCHEMA insta7 TO PUBLIC',
-		'SET ROLE eve; CREATE VIEW insta7.v AS SELECT 1')
+		'ALTER TABLE insta7.u OWNER TO eve', 'SET ROLE eve; CREATE VIEW insta7.v AS SELECT 1')
 	{
 		$node->safe_psql('postgres', ($plant =~ /eve;/ ? 'GRANT CREATE ON SCHEMA insta7 TO eve; ' : '') . $plant);
 		$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA insta7 FROM eve') if $plant =~ /VIEW/;
 		is(run_as('super', 'query', '--shards', '7', '--sql', 'TABLE t'), 3,
 			"query in a superuser's shard is refused after $plant");
-		my $plants = qr/(?:may create objects in it|owns view insta7.v)/;
+		my $plants = qr/(?:may create objects in it|owns table insta7.u|owns view insta7.v)/;
 		like($err,
 			qr/schema insta7 belongs to superuser super, and (?:role eve|every role) $plants: code of that role would run/,
 			'and the role is named');
-		$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA insta7 FROM PUBLIC, eve');
+		$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA insta7 FROM PUBLIC, eve; ALTER TABLE insta7.u OWNER TO super');
 	}
 	is(run_as('super', 'run', '--shards', '5,7', '--sql', 'CREATE TABLE other ()')
 		. $node->safe_psql('postgres', q{SELECT to_regclass('insta5.other') IS NULL}), '3t',
 		'run refuses before it has changed another shard');
 	is($node->safe_psql('postgres', $superusers), 'false false', 'nobody has become a superuser in the end');
+	# Code of a superuser can lock a catalogue that the session of the command needs.
+	$node->safe_psql('postgres', q{DROP VIEW insta7.v; CREATE FUNCTION insta7.lock_all() RETURNS integer LANGUAGE plpgsql AS
+		'BEGIN LOCK TABLE pg_proc IN ACCESS EXCLUSIVE MODE; RETURN 1; END'; ALTER FUNCTION insta7.lock_all() OWNER TO super});
+	run_as('super', 'query', '--shards', '7', '--timeout', '2s', '--sql', 'SELECT lock_all()');
+	like($err, qr/^(?:|.*canceling statement due to (?:statement|lock) timeout.*)$/s, 'a lock on a catalogue ends with --timeout');
+	run_as('super', 'run', '--shards', '7', '--lock-timeout', '500ms', '--sql', 'LOCK TABLE pg_namespace IN ACCESS EXCLUSIVE MODE');
+	like($err, qr/canceling statement due to lock timeout/, 'one that the command holds with --lock-timeout');
 };
 
-subtest 'a role without USAGE' => sub {
+subtest 'an owner without USAGE' => sub {
 	$node->safe_psql('postgres', q{CREATE SCHEMA insta9 AUTHORIZATION eve; SET ROLE eve; CREATE SEQUENCE insta9.s;
-		CREATE TABLE insta9.photos (id bigint DEFAULT public.snowflake_next_id(9, 'insta9.s'))});
+		CREATE TABLE insta9.photos (id bigint DEFAULT public.snowflake_next_id(9, 'insta9.s'));
+		REVOKE USAGE ON SCHEMA insta9 FROM eve});
 	foreach my $verb ('query', 'run')
 	{
-		is(run_as('reader', $verb, '--shards', '9', '--sql', 'SELECT * FROM photos'), 3, "$verb is refused");
-		like($err, qr/does not exist.*Role reader has no right USAGE on schema insta9.*GRANT USAGE ON SCHEMA insta9 TO reader;/s,
+		is(run_as('deploy', $verb, '--shards', '9', '--sql', 'SELECT * FROM photos'), 3, "$verb is refused");
+		like($err, qr/does not exist.*Role eve has no right USAGE on schema insta9.*GRANT USAGE ON SCHEMA insta9 TO eve;/s,
 			'and the missing right is named');
 	}
+	$node->safe_psql('postgres', 'GRANT USAGE ON SCHEMA insta9 TO eve');
 	run_as('deploy', 'query', '--shards', '9', '--sql', 'SELECT * FROM photo');
-	unlike($err, qr/USAGE/, 'not for a member of the owner');
+	unlike($err, qr/USAGE/, 'not with the right');
 };
 
 $node->stop;

@@ -298,7 +298,9 @@ subtest 'a transaction that has made a table' => sub {
 	}
 	# Functions of the extension lock the schema for a reader, too.
 	my $reader = $from->background_psql('postgres');
-	$reader->query_safe(q{BEGIN; SELECT * FROM snowflake_internal.rows_as_owner('insta5', 'SELECT 1') AS r (n text)});
+	$reader->query_safe(q{BEGIN; SELECT snowflake_internal.session_begin('insta5', 'BEGIN READ ONLY');
+		SELECT * FROM snowflake_internal.session_query('SELECT 1');
+		SELECT * FROM snowflake_internal.session_fetch(1) AS r (n text)});
 	is((move('--cutover'))[0], 0, 'then the shard moves, and a reader is not in the way');
 	$reader->quit;
 	is((move('--complete'))[0], 0, '--complete');
