@@ -103,10 +103,8 @@ void run_alone(Connection& connection, const Shard& shard, const Change& change,
 /* Code of the shard can raise the same SQLSTATEs, so these are errors of this shard alone. */
 std::string hint_of(const ServerError& error, const RunOptions& options)
 {
-    if (error.sqlstate == kActiveTransaction)
-        return options.no_transaction
-                   ? "\nHINT:  --no-transaction takes one statement."
-                   : "\nHINT:  It cannot run in a transaction: use --no-transaction.";
+    if (error.sqlstate == kActiveTransaction && !options.no_transaction)
+        return "\nHINT:  It cannot run in a transaction: use --no-transaction.";
     return error.sqlstate == kEndsTransaction ? kNoTransactionOfItsOwn : "";
 }
 

@@ -43,7 +43,7 @@ void run_alone_in_shard(Connection& connection, const std::string& sql);
 using Parameters = std::vector<std::string>;
 std::vector<Column> open_in_shard(Connection& connection, const std::string& sql,
                                   const Parameters& parameters);
-/* Its rows, in batches that memory can hold. */
+/* The rows of that query, in batches that memory can hold. */
 void read_in_shard(Connection& connection, const std::vector<Column>& columns,
                    const std::function<void(std::vector<Row> rows)>& take);
 

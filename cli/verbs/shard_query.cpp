@@ -16,7 +16,7 @@ void ShardQuery::run(ServerSet& servers, std::vector<AskedServer>& asked)
 /* idle_in_transaction_session_timeout = 0: between two FETCHes the session waits for the turn of
  * its shard, and the timeout of a role would end it there. statement_timeout is of each statement,
  * so each FETCH has it anew, and the wait between them does not count. It ends the session,
- * whatever the code there does with a cancel. client_connection_check_interval: the backend of a
+ * also if the code there catches cancels. client_connection_check_interval: the backend of a
  * command that is killed ends, and the session with it. */
 std::string ShardQuery::beginning(const Connection& connection) const
 {

@@ -13,7 +13,7 @@ WITH RECURSIVE superusers AS (
     WHERE a.rolsuper),
 contents (classid, objid) AS (
     SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = $1
-    UNION -- what belongs to a relation, its children, and keys to it; not a view or function that only reads it
+    UNION -- parts of a relation, its children, and keys to it; not a view or a function that only reads it
     SELECT d.classid, d.objid FROM contents AS c JOIN pg_depend AS d ON (d.refclassid, d.refobjid) = (c.classid, c.objid)
     WHERE c.classid = 'pg_class'::regclass AND (d.deptype <> 'n' OR d.classid IN ('pg_class'::regclass, 'pg_constraint'::regclass))),
 used (classid, objid) AS (

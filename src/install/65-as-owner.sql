@@ -1,4 +1,4 @@
--- What still works in the session of the caller, with the rights of an owner in a security-restricted operation.
+-- Functions that still work in the session of the caller, with the rights of an owner in a security-restricted operation.
 
 -- The rows of a query with the rights of a table's owner, who sees all of its rows, and with an empty search_path; all values as text.
 CREATE FUNCTION snowflake_internal.rows_as_table_owner(tbl regclass, query text) RETURNS SETOF record

@@ -19,6 +19,7 @@ struct Current {
     shm_mq_handle* answers;
     BackgroundWorkerHandle* worker;
     MemoryContext memory; /* of the handles */
+    bool is_busy;         /* with a request */
     char status;          /* as in ReadyForQuery */
 };
 
@@ -28,11 +29,14 @@ constexpr char kAborted = 'E';
 
 Current current = {};
 
-/* Called by dsm_detach(), and so at the end of the backend, too: a worker that runs code of the
- * role would not look at its queues. */
+/* Called by dsm_detach(), and so at the end of the backend, too. A worker that waits for a request
+ * ends by itself, without a line in the log; one that runs code of the role does not look at its
+ * queues. */
 void end_worker(dsm_segment*, Datum worker)
 {
-    TerminateBackgroundWorker(reinterpret_cast<BackgroundWorkerHandle*>(DatumGetPointer(worker)));
+    if (current.is_busy)
+        TerminateBackgroundWorker(
+            reinterpret_cast<BackgroundWorkerHandle*>(DatumGetPointer(worker)));
 }
 
 /* It does not wait, because the caller's transaction can be aborting. */
@@ -42,7 +46,7 @@ void end()
         dsm_detach(segment);
 }
 
-/* Its place among the workers is free then. */
+/* The place of the worker is free then. */
 void end_and_wait()
 {
     end();
@@ -147,7 +151,7 @@ ErrorData* read_error(StringInfo message)
     return error;
 }
 
-/* Only what the client of the session would have been told. */
+/* Only messages that a client of the session would get. */
 void pass_on(ErrorData* notice)
 {
     if (notice->elevel == INFO || notice->elevel == NOTICE || notice->elevel == WARNING)
@@ -233,6 +237,7 @@ ErrorData* receive(const Answer& answer)
 ErrorData* exchange(const StringInfoData& request, const Answer& answer)
 {
     ErrorData* volatile error = nullptr;
+    current.is_busy = true;
     PG_TRY();
     {
         if (shm_mq_send(current.requests, static_cast<Size>(request.len), request.data, false,
@@ -246,6 +251,7 @@ ErrorData* exchange(const StringInfoData& request, const Answer& answer)
         PG_RE_THROW();
     }
     PG_END_TRY();
+    current.is_busy = false;
     return error;
 }
 
@@ -308,8 +314,8 @@ session::Problem session::problem_of(Oid role)
     const char* name = errors::name_of_role(role);
     if (!pg::may_become(role))
         return {psprintf("role %s may not act as role %s", errors::name_of_role(GetUserId()), name),
-                psprintf("As a superuser: GRANT %s TO %s; this role can do all that the other can.",
-                         name, errors::name_of_role(GetUserId()))};
+                psprintf("As a superuser: GRANT %s TO %s; it gives all rights of that role.", name,
+                         errors::name_of_role(GetUserId()))};
     const char* database = quote_identifier(get_database_name(MyDatabaseId));
     if (!pg::may_connect(MyDatabaseId, role))
         return {psprintf("role %s may not connect to database %s", name, database),
