@@ -4,7 +4,8 @@
 
 constexpr const char* kConnectionFailure = "08006"; /* the session of an owner has ended */
 constexpr const char* kInvalidParameter = "22023";
-constexpr const char* kActiveTransaction = "25001"; /* a statement that cannot run in a function */
+constexpr const char* kActiveTransaction =
+    "25001"; /* a statement that cannot run in a transaction */
 constexpr const char* kReadOnlyTransaction = "25006";
 constexpr const char* kEndsTransaction = "2D000"; /* a statement that would end the transaction */
 constexpr const char* kForeignCode = "2F003"; /* an expression calls a function of another role */

@@ -24,6 +24,7 @@ my $count = $ENV{SNOWFLAKE_TEST_LONG} ? 200 : 10;
 my $node = new_server('one');
 my $other = new_server('two');
 make_template($node);
+$node->safe_psql('postgres', 'ALTER TABLE insta0.log OWNER TO CURRENT_USER');    # the schema is a superuser's
 my ($status, $out, $err, $rows);
 
 # The completions of bash behind these words, the last of which is not complete.
@@ -428,7 +429,7 @@ subtest 'run takes SQL that fits into a transaction, or one statement without' =
 	ok($status == 3 && $err =~ /syntax error/, 'run: a command of psql is a syntax error');
 	is((run_shard($program, 'run', $node, '--shards', '0', '--sql', " ;\n"))[0], 2, 'run: no statement is wrong usage');
 	is((run_shard($program, 'run', $node, '--shards', '0', '--sql', 'SAVEPOINT a; ROLLBACK TO a'))[0], 3,
-		'run: nor is a savepoint possible in a function');
+		'run: nor may it set a savepoint');
 	($status, $out, $err) =
 		run_shard($program, 'run', $node, '--shards', '0-1', '--sql', 'CREATE INDEX CONCURRENTLY ON photos (caption)');
 	is($status, 3, 'run: what cannot run in a transaction is refused');
@@ -437,7 +438,7 @@ subtest 'run takes SQL that fits into a transaction, or one statement without' =
 	($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--no-transaction', '--keep-going', '--sql',
 		"$outside VACUUM photos");
 	is("$status " . states($rows), '3 failed 0,1', 'run: --no-transaction with two statements is refused by the server');
-	like($rows->[0]{message}, qr/HINT:  --no-transaction takes one statement/, 'run: and it is said why');
+	like($rows->[0]{message}, qr/the text is not one statement/, 'run: and it is said why');
 	($status, $rows) = shard_json($program, 'run', $node, '--shards', '0-1', '--no-transaction', '--sql', $outside);
 	is("$status " . states($rows), '0 done 0,1', 'run: --no-transaction with one runs it');
 };
