@@ -99,6 +99,7 @@ void Connection::open(const std::string& dsn)
     if (PQstatus(handle.get()) != CONNECTION_OK)
         throw Failure(trimmed(PQerrorMessage(handle.get())));
     handle_ = std::move(handle);
+    const Kept before = std::exchange(extension_, Kept::never);
     version_ = PQserverVersion(handle_.get());
     cancel_ = {};
     notices_.server(server());
@@ -123,6 +124,7 @@ void Connection::open(const std::string& dsn)
      * than running it. The timeouts of a role or a database are for its applications. */
     run("SET search_path = ''; SET quote_all_identifiers = off; SET jit = off; " +
         timeouts_sql("SET", "0"));
+    extension_ = before == Kept::never ? Kept::never : Kept::lost;
 }
 
 std::string Connection::timeouts_sql(const std::string& scope, const std::string& value) const
@@ -157,7 +159,7 @@ Result Connection::query(const std::string& sql, const std::vector<std::string>&
     std::vector<const char*> values;
     for (const std::string& parameter : parameters)
         values.push_back(parameter.c_str());
-    return with_tries([&] {
+    return with_tries(sql, [&] {
         return PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(values.size()),
                                  nullptr, values.data(), nullptr, nullptr, 0) == 1;
     });
@@ -165,15 +167,16 @@ Result Connection::query(const std::string& sql, const std::vector<std::string>&
 
 void Connection::query_each(const std::string& sql, const TakeRow& take)
 {
-    settle();
-    finish(Result(nullptr),
-           PQsendQuery(handle_.get(), sql.c_str()) == 1 && PQsetSingleRowMode(handle_.get()) == 1,
-           take);
+    in_transaction(sql, [&] {
+        const bool is_sent =
+            PQsendQuery(handle_.get(), sql.c_str()) == 1 && PQsetSingleRowMode(handle_.get()) == 1;
+        return finish(Result(nullptr), is_sent, take);
+    });
 }
 
 Result Connection::run(const std::string& sql)
 {
-    return with_tries([&] { return PQsendQuery(handle_.get(), sql.c_str()) == 1; });
+    return with_tries(sql, [&] { return PQsendQuery(handle_.get(), sql.c_str()) == 1; });
 }
 
 bool Connection::was_cancelled_by_replay(const ServerError& error) const
@@ -183,13 +186,13 @@ bool Connection::was_cancelled_by_replay(const ServerError& error) const
            std::string(standby) == "on";
 }
 
-Result Connection::with_tries(const std::function<bool()>& send)
+Result Connection::with_tries(const std::string& sql, const std::function<bool()>& send)
 {
     settle();
     const bool is_alone = !is_in_transaction();
     for (int tries = 1;; tries++)
         try {
-            return finish(send());
+            return in_transaction(sql, [&] { return finish(send()); });
         } catch (const ServerError& error) {
             if (!is_alone || tries == kReplayTries || !was_cancelled_by_replay(error))
                 throw;
@@ -203,9 +206,11 @@ Result Connection::with_tries(const std::function<bool()>& send)
 Result Connection::finish(Result last, bool is_sent, const TakeRow& take)
 {
     bool has_copy = false;
+    take_note(last);
     while (PGresult* next = is_sent ? await_result() : nullptr) {
         const ExecStatusType status = PQresultStatus(next);
         Result result(next);
+        take_note(result);
         if (status == PGRES_SINGLE_TUPLE) {
             or_give_up([&] { take(result); });
             continue;
@@ -246,7 +251,7 @@ PGresult* Connection::await_result()
 
 void Connection::begin_copy(const std::string& sql, ExecStatusType kind)
 {
-    settle();
+    prepare(sql);
     const bool is_sent = PQsendQuery(handle_.get(), sql.c_str()) == 1;
     PGresult* const begin = is_sent ? await_result() : nullptr;
     if (PQresultStatus(begin) == kind)
@@ -294,7 +299,7 @@ void Connection::settle()
     /* The results of the statement that was given up: an error of SQLSTATE 57014, or all of its
      * rows. */
     while (PGresult* result = await_result())
-        PQclear(result);
+        take_note(Result(result));
     while (cancel_.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
         check();
     /* This comes before rollback(), which does nothing while it is set. */

@@ -65,6 +65,8 @@ public:
     }
     std::string error() const;
     std::string sqlstate() const;
+    /* The command tag; empty without a result. */
+    std::string tag() const { return is_done() ? PQcmdStatus(result_.get()) : ""; }
     int rows() const { return PQntuples(result_.get()); }
     int columns() const { return PQnfields(result_.get()); }
     unsigned int type(int column) const { return PQftype(result_.get(), column); }
@@ -185,7 +187,13 @@ private:
     friend class SentQuery;
 
     void open(const std::string& dsn);
-    Result with_tries(const std::function<bool()>& send);
+    Result with_tries(const std::string& sql, const std::function<bool()>& send);
+    /* kept_extension.cpp */
+    void prepare(const std::string& sql);
+    Result in_transaction(const std::string& sql, const std::function<Result()>& statement);
+    void keep_extension();
+    void call_by_oid(unsigned int function, unsigned int argument);
+    void take_note(const Result& result);
     void require_own_session(std::int64_t process) const;
     Result finish(bool is_sent) { return finish(Result(nullptr), is_sent); }
     Result finish(Result last, bool is_sent, const TakeRow& take = nullptr);
@@ -201,6 +209,8 @@ private:
     std::function<void()> check_;
     std::future<void> cancel_; /* of a statement that was given up */
     int version_ = 0;
+    enum class Kept { never, lost, now };
+    Kept extension_ = Kept::never;
     std::string dump_options_; /* of a session of pg_dump; often empty */
 };
 

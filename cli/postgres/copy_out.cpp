@@ -42,7 +42,7 @@ void SentQuery::send(const std::string& sql, const std::vector<std::string>& par
     std::vector<int> formats(values.size());
     lengths.back() = static_cast<int>(bytes.size());
     formats.back() = 1;
-    connection_.settle();
+    connection_.prepare(sql);
     PGconn* const handle = connection_.handle_.get();
     is_sent_ = true;
     if (PQsendQueryParams(handle, sql.c_str(), static_cast<int>(values.size()), nullptr,

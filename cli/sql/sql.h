@@ -13,6 +13,9 @@ extern const char extensions_in_sql[];
 extern const char privileges_sql[];
 extern const char renumbering_sql[];
 
+/* extension.sql */
+extern const char kept_extension_sql[];
+
 /* fence.sql */
 extern const char fence_sql[];
 

@@ -156,8 +156,9 @@ sub take_work
 			$session->{text} //= $session->{statements}{$name};
 		}
 		elsif ($type eq 'c') { $session->{text} = 'end of COPY' }
+		elsif ($type eq 'F') { $session->{text} = 'call by OID' }
 		next if $type =~ /[PBDEC]/;
-		my $is_gap = defined $session->{text} && $type =~ /[QSHc]/;
+		my $is_gap = defined $session->{text} && $type =~ /[QSHcF]/;
 		my $is_lost = $is_gap && $self->reach_gap($session, delete $session->{text});
 		return $self->close_session($session) if $is_lost;
 		return if !defined fileno $session->{client}{socket};    # closed in the gap

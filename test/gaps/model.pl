@@ -30,7 +30,7 @@ my %outside = (
 	'positions for those who decode the WAL' => qr/SET other_at/,
 	'bounds of a sequence that is closed already' => qr/\.mark\(/,
 	'reads in a snapshot' => qr/^\w+: (?:pg_dump: |\s*BEGIN ISOLATION LEVEL REPEATABLE READ)/,
-	'locks of the session' => qr/pg_advisory_lock/,
+	'locks of the session' => qr/pg_advisory_lock|call by OID/,
 	'locks of the tables that are dropped next' => qr/: LOCK TABLE ONLY /,
 	'whether PgBouncer can pause' => qr/PAUSE "pgbouncer"/,
 	'parts of the copy of rows' => qr/run_guarded|COPY |end of COPY|snowflake_copy|synchronous_commit = off; SELECT/,

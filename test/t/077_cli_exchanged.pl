@@ -15,6 +15,7 @@ use PostgreSQL::Test::Utils;
 use Proxy;
 use ShardTest;
 use SnowflakeTest;
+use SplitTest;
 use Test::More;
 
 my $program = shard_program();
@@ -230,6 +231,123 @@ subtest 'the schema of the extension is exchanged' => sub {
 		}
 		is($exchanged, scalar @gaps, "$words->[0]: the schema was exchanged in each gap");
 	}
+};
+
+# Mallory owns the database and the schema of the extension, so it may drop the extension, and make a schema of the name
+# snowflake_internal: the functions that it has there have the names and arguments of those that the command calls.
+my $plant = q{
+	BEGIN;
+	CREATE TEMPORARY TABLE planted AS
+		SELECT format('CREATE %s snowflake_internal.%I(%s) %s LANGUAGE plpgsql AS %L',
+			CASE prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, proname, pg_get_function_arguments(oid),
+			'RETURNS ' || pg_get_function_result(oid), format('BEGIN PERFORM mallory.note(%L); RETURN%s; END', proname,
+				CASE WHEN NOT proretset AND prokind = 'f' AND prorettype NOT IN ('void'::regtype, 'record'::regtype)
+					AND proargmodes IS NULL THEN ' NULL' END)) AS sql
+		FROM pg_proc WHERE pronamespace = 'snowflake_internal'::regnamespace;
+	DROP;
+	CREATE SCHEMA snowflake_internal; GRANT USAGE ON SCHEMA snowflake_internal TO PUBLIC;
+	DO 'DECLARE s text; BEGIN FOR s IN SELECT sql FROM planted LOOP
+		BEGIN EXECUTE s; EXCEPTION WHEN OTHERS THEN END; END LOOP; END';
+	COMMIT};
+my @drops = ('DROP EXTENSION snowflake CASCADE', 'DROP SCHEMA ext CASCADE');
+
+subtest 'the extension is exchanged' => sub {
+	my $node = $nodes{one};
+	my $shard = q{SELECT ext.snowflake_create_shard(9, 'insta9');
+		CREATE TABLE insta9.users (id bigint PRIMARY KEY DEFAULT insta9.next_id(), name text);
+		INSERT INTO insta9.users (name) VALUES ('a')};
+	my @owned = map { "host=$dir/$_ port=5432 dbname=owned" } qw(one two);
+	$nodes{two}->safe_psql('postgres', 'CREATE DATABASE owned OWNER mallory');
+	as_role('mallory', $nodes{two}, 'CREATE SCHEMA mallory; CREATE SCHEMA ext; CREATE EXTENSION snowflake SCHEMA ext;'
+		  . $note =~ s/ROLE/mallory/gr, 'owned');
+	as_role('mallory', $node, "DROP SCHEMA insta9 CASCADE; DROP EXTENSION snowflake;
+		CREATE EXTENSION snowflake SCHEMA ext; $shard", 'owned');
+	planted_code_run(@nodes);
+	my (%count, %is_tried);
+	my $tried = 0;
+	my $restore = sub { as_role('mallory', $nodes{ $_[0] }, 'DROP SCHEMA IF EXISTS snowflake_internal, insta9 CASCADE;
+		CREATE SCHEMA IF NOT EXISTS ext; CREATE EXTENSION snowflake SCHEMA ext;' . ($_[0] eq 'one' ? $shard : ''), 'owned') };
+	my @shard = ($owned[0], '--shards', '9', '--sql');
+	foreach my $words ([ 'list', $owned[0] ], [ 'query', @shard, 'SELECT id FROM users' ],
+		[ 'query', $owned[0], '--since', "$dir/since9", '--sql', 'SELECT id FROM users WHERE id > $1 AND id <= $2' ],
+		[ 'run', @shard, q{INSERT INTO users (name) VALUES ('b')} ], [ 'run', @shard, 'ANALYZE users', '--no-transaction' ],
+		[ 'verify', @owned ], [ 'move', 'insta9', '--from', $owned[0], '--to', $owned[1], '--dry-run' ])
+	{
+		my @gaps = grep { m{^\w+: (?:.*snowflake_|call by OID|WITH trusted)} && !$is_tried{ s/ \(\d+\)$//r }++ }
+		  gaps_of($words, qr/^one/);
+		foreach my $gap (@gaps)
+		{
+			my $drop = $drops[ $tried++ % 2 ];
+			my $done;
+			my $run = run_behind($words, qr/^\Q$gap\E$/, sub {
+				$done = try_as_mallory($nodes{ $_[0] }, $plant =~ s/DROP;/$drop;/r, 'owned');
+				return 0; });
+			is_contained("$words->[0], $gap") or diag($run->{err});
+			is($run->{status}, 0, "$words->[0], $gap: without an exchange, the command goes on") or diag($run->{err}) if !$done;
+			$restore->($gap =~ /^(\w+)/) if $done;
+			$count{ $done ? 'done' : 'refused' }++;
+		}
+	}
+	is($_->safe_psql('owned', q{SELECT count(*) FROM pg_locks WHERE classid = 'pg_extension'::regclass}), '0',
+		'no lock is left') foreach @nodes;
+	cmp_ok($count{done}, '>', 1, "the extension is exchanged before the first call ($count{done})");
+	cmp_ok($count{refused}, '>', 10, "and behind it that is refused ($count{refused})");
+	my $calls = 'snowflake_internal.calls()';
+	foreach my $planted ([ 'GRANT CREATE ON SCHEMA snowflake_internal TO eve', qr/role eve may create functions in schema/,
+			'REVOKE CREATE ON SCHEMA snowflake_internal FROM eve' ],
+		[ "ALTER FUNCTION $calls OWNER TO mallory", qr/function snowflake_internal\.calls\(\) belongs to role mallory/,
+			"ALTER FUNCTION $calls OWNER TO CURRENT_USER" ],
+		[ 'CREATE FUNCTION snowflake_internal.calls(text) RETURNS text RETURN $1',
+			qr/function snowflake_internal\.calls\(text\) is not of the extension/, 'DROP FUNCTION snowflake_internal.calls(text)' ])
+	{
+		$node->safe_psql('owned', $planted->[0]);
+		my ($status, $out, $err) = run_shard($program, 'list', $node->connstr('owned'));
+		is($status, 3, "list is refused after $planted->[0]") or diag($out);
+		like($err, $planted->[1], 'the error has the object and the role');
+		$node->safe_psql('owned', $planted->[2]);
+	}
+	# An error of a shard ends the transaction, and with it the lock: it is taken again before the next shard.
+	as_role('mallory', $node, q{SELECT ext.snowflake_create_shard(10, 'insta10'); CREATE TABLE insta10.users ()},
+		'owned');
+	my @two = ('query', $owned[0], '--shards', '9-10', '--jobs', '1', '--sql', 'SELECT 1 / (count(*) - COUNT) FROM users');
+	my $count = as_role('mallory', $node, 'SELECT count(*) FROM insta9.users', 'owned');
+	$_ =~ s/COUNT/$count/ foreach @two;
+	foreach my $gap ('SELECT snowflake_internal\.session_begin.* \(2\)', 'call by OID \(2\)')
+	{
+		my $is_done;
+		my $run = run_behind(\@two, qr/^one: $gap$/, sub {
+			$is_done = try_as_mallory($node, $plant =~ s/DROP;/$drops[0];/r, 'owned');
+			return 0; });
+		ok($run->{acted}, "after an error: $gap") or diag($run->{err});
+		is($is_done // 0, $gap =~ /OID/ ? 1 : 0, $is_done ? 'the extension is exchanged' : 'the extension is kept');
+		like($run->{err}, $is_done ? qr/extension snowflake|function with OID/ : qr/division by zero/, 'the error');
+		is_contained($gap);
+	}
+};
+
+# Replay takes no lock of an extension, but those of its views.
+subtest 'the extension is exchanged on the primary of a standby' => sub {
+	my $node = $nodes{one};
+	as_role('mallory', $node, q{DROP EXTENSION IF EXISTS snowflake CASCADE;
+		DROP SCHEMA IF EXISTS snowflake_internal, insta9, insta10 CASCADE; CREATE EXTENSION snowflake SCHEMA ext;
+		SELECT ext.snowflake_create_shard(9, 'insta9'), ext.snowflake_create_shard(10, 'insta10')}, 'owned');
+	my $standby = new_standby($node, 'standby');
+	$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 200ms\nhot_standby_feedback = on\n");
+	$standby->reload;
+	mkdir "$dir/standby";
+	my $behind = Proxy->new(standby => { listen => "$dir/standby/.s.PGSQL.5432",
+		upstream => $standby->host . '/.s.PGSQL.' . $standby->port });
+	my $tried = 0;
+	my @words = ('query', "host=$dir/standby port=5432 dbname=owned", '--shards', '9', '--sql', 'SELECT 1');
+	my $run = Command::run($behind, [ $program, @words ], sub {
+		return 0 if $_[1] !~ /session_begin/ || $tried++;
+		as_role('mallory', $node, $plant =~ s/DROP;/$drops[0];/r, 'owned');
+		$node->wait_for_catchup('standby', 'replay');
+		return 0; });
+	is($run->{status}, 3, 'query fails') or diag($run->{out});
+	like($run->{err}, qr/conflict with recovery/, 'because replay cancels its transaction');
+	is(planted_code_run($standby), '', 'and runs nothing of it');
+	$standby->stop;
 };
 
 subtest 'a planted snowflake_settled_id() fits better' => sub {
