@@ -7,8 +7,8 @@ namespace
 
 const std::string kVersion = SNOWFLAKE_VERSION;
 /* This command works with the extension of these versions. */
-const char* const kVersions = "{1.1,1.1.1}";
-const std::string kVersionsText = "1.1 and 1.1.1";
+const char* const kVersions = "{1.2}";
+const std::string kVersionsText = "1.2";
 
 /* All functions of snowflake_internal that this command calls. test/t/030_cli.pl compares. */
 const char* const kFunctions =

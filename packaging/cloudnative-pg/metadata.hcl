@@ -20,17 +20,17 @@ metadata = {
     bookworm = {
       "18" = {
         // renovate: suite=bookworm-pgdg depName=postgresql-18-snowflake
-        package = "1.1.1-1.pgdg12+1"
-        // renovate: suite=bookworm-pgdg depName=postgresql-18-snowflake extractVersion=^(?<version>\d+\.\d+\.\d+)
-        sql     = "1.1.1"
+        package = "1.2.0-1.pgdg12+1"
+        // renovate: suite=bookworm-pgdg depName=postgresql-18-snowflake extractVersion=^(?<version>\d+\.\d+)
+        sql     = "1.2"
       }
     }
     trixie = {
       "18" = {
         // renovate: suite=trixie-pgdg depName=postgresql-18-snowflake
-        package = "1.1.1-1.pgdg13+1"
-        // renovate: suite=trixie-pgdg depName=postgresql-18-snowflake extractVersion=^(?<version>\d+\.\d+\.\d+)
-        sql     = "1.1.1"
+        package = "1.2.0-1.pgdg13+1"
+        // renovate: suite=trixie-pgdg depName=postgresql-18-snowflake extractVersion=^(?<version>\d+\.\d+)
+        sql     = "1.2"
       }
     }
   }

@@ -17,7 +17,7 @@ my $program = shard_program_if_built();
 my ($version) =
 	slurp_file((`pg_config --sharedir` =~ s/\n//r) . '/extension/snowflake.control') =~ /default_version = '(.*)'/;
 my $earlier = '1.0';    # the oldest
-my @all_earlier = ('1.0', '1.1');
+my @all_earlier = ('1.0', '1.1', '1.1.1');
 
 my $conf = "wal_level = logical\nmax_wal_senders = 10\nmax_replication_slots = 10\n";
 my $node = new_server('old', conf => $conf);
