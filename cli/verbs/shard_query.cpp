@@ -91,8 +91,8 @@ void ShardQuery::add_error(const std::string& error, const Shard& shard)
     errors_[error].insert(shard.number);
 }
 
-/* The replay of a standby mostly cancels a query before its first rows. Rows that the sink has would
- * come twice. */
+/* The replay of a standby mostly cancels a query before its first rows. Rows that the sink has
+ * would come twice. */
 void ShardQuery::ask_with_tries(Connection& connection, const Asked& asked)
 {
     bool has_rows = false;
