@@ -28,7 +28,7 @@ void require_worker(Connection& connection, const Shard& shard)
     try {
         begin_in_shard(connection, shard, "");
     } catch (const ServerError& error) {
-        if (error.sqlstate == kInsufficientResources)
+        if (error.sqlstate == kInsufficientResources || !connection.is_alive())
             throw Failure(error.what());
     }
 }

@@ -21,8 +21,9 @@
 std::map<std::string, std::string> find_session_problems(Connection& connection,
                                                          const std::vector<Shard>& shards);
 
-/* A session for each connection, as it will have while it works: too few background workers are a
- * Failure before anything runs. Other errors are told later, by the shard. */
+/* A session for each connection, as it will have while it works: too few background workers, or a
+ * connection that is lost, are a Failure before anything runs. Other errors are told later, by the
+ * shard. */
 void require_workers(Connection& first, std::list<Connection>& more, const Shard& shard);
 
 /* A session that is new or as new, with the schema as search_path. commands run in it first: BEGIN,

@@ -328,25 +328,33 @@ subtest 'the extension is exchanged' => sub {
 # Replay takes no lock of an extension, but those of its views.
 subtest 'the extension is exchanged on the primary of a standby' => sub {
 	my $node = $nodes{one};
-	as_role('mallory', $node, q{DROP EXTENSION IF EXISTS snowflake CASCADE;
-		DROP SCHEMA IF EXISTS snowflake_internal, insta9, insta10 CASCADE; CREATE EXTENSION snowflake SCHEMA ext;
-		SELECT ext.snowflake_create_shard(9, 'insta9'), ext.snowflake_create_shard(10, 'insta10')}, 'owned');
+	my $restore = q{DROP EXTENSION IF EXISTS snowflake CASCADE;
+		DROP SCHEMA IF EXISTS snowflake_internal, insta9, insta10 CASCADE; CREATE SCHEMA IF NOT EXISTS ext;
+		CREATE EXTENSION snowflake SCHEMA ext;
+		SELECT ext.snowflake_create_shard(9, 'insta9'), ext.snowflake_create_shard(10, 'insta10')};
+	as_role('mallory', $node, $restore, 'owned');
 	my $standby = new_standby($node, 'standby');
 	$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 200ms\nhot_standby_feedback = on\n");
 	$standby->reload;
 	mkdir "$dir/standby";
 	my $behind = Proxy->new(standby => { listen => "$dir/standby/.s.PGSQL.5432",
 		upstream => $standby->host . '/.s.PGSQL.' . $standby->port });
-	my $tried = 0;
 	my @words = ('query', "host=$dir/standby port=5432 dbname=owned", '--shards', '9', '--sql', 'SELECT 1');
-	my $run = Command::run($behind, [ $program, @words ], sub {
-		return 0 if $_[1] !~ /session_begin/ || $tried++;
-		as_role('mallory', $node, $plant =~ s/DROP;/$drops[0];/r, 'owned');
+	# The first one only asks for a worker, before any shard.
+	foreach my $which (1, 2)
+	{
+		as_role('mallory', $node, $restore, 'owned') if $which > 1;
 		$node->wait_for_catchup('standby', 'replay');
-		return 0; });
-	is($run->{status}, 3, 'query fails') or diag($run->{out});
-	like($run->{err}, qr/conflict with recovery/, 'because replay cancels its transaction');
-	is(planted_code_run($standby), '', 'and runs nothing of it');
+		my $calls = 0;
+		my $run = Command::run($behind, [ $program, @words ], sub {
+			return 0 if $_[1] !~ /session_begin/ || ++$calls != $which;
+			as_role('mallory', $node, $plant =~ s/DROP;/$drops[0];/r, 'owned');
+			$node->wait_for_catchup('standby', 'replay');
+			return 0; });
+		is($run->{status}, 3, "query fails at call $which of session_begin()") or diag($run->{out});
+		like($run->{err}, qr/conflict with recovery/, 'because replay cancels its transaction');
+		is(planted_code_run($standby), '', 'and runs nothing of it');
+	}
 	$standby->stop;
 };
 
