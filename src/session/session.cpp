@@ -240,9 +240,8 @@ ErrorData* exchange(const StringInfoData& request, const Answer& answer)
     current.is_busy = true;
     PG_TRY();
     {
-        if (shm_mq_send(current.requests, static_cast<Size>(request.len), request.data, false,
-                        true) != SHM_MQ_SUCCESS)
-            lost(nullptr);
+        /* If the session has ended, its last message says why. */
+        shm_mq_send(current.requests, static_cast<Size>(request.len), request.data, false, true);
         error = receive(answer);
     }
     PG_CATCH();

@@ -16,7 +16,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $program = shard_program();
-my $node = new_server('one');
+my $node = new_server('one', conf => "dynamic_shared_memory_type = mmap\n");    # so each segment is a file
 my ($status, $out, $err);
 
 # Shards 0 to 3, each of a role of its own: o0 to o3.
@@ -122,9 +122,23 @@ subtest 'query --timeout ends code that catches the cancel' => sub {
 	ok($node->poll_query_until('postgres', "SELECT NOT EXISTS ($worker)"), 'and its session has ended');
 };
 
-# A backend in the code of a shard, which has set the check for a lost client off.
 my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE application_name ~ '^snowflake-shard' OR backend_type = 'snowflake session'};
 
+# The segments of sessions, by their size: two queues of 64 kB. Those of the server itself are smaller or larger.
+sub segments
+{
+	return scalar grep { my $size = -s $_ // 0; $size > 131_072 && $size < 262_144 } glob $node->data_dir . '/pg_dynshmem/mmap.*';
+}
+
+sub nothing_is_left
+{
+	my ($name) = @_;
+	ok($node->poll_query_until('postgres', $sessions, '0'), "$name: no session is left");
+	await('the shared memory of sessions is gone', sub { segments() == 0 });
+	return;
+}
+
+# A backend in the code of a shard, which has set the check for a lost client off.
 subtest 'no session stays after the command' => sub {
 	behave(1 => $go_on =~ s/BEGIN/BEGIN SET LOCAL client_connection_check_interval = 0;/r);
 	foreach my $signal ('INT', 'TERM')
@@ -135,7 +149,7 @@ subtest 'no session stays after the command' => sub {
 		$query->{h}->signal($signal);
 		eval { $query->{h}->finish };
 		is($query->{h}->full_result(0), $signal eq 'INT' ? 2 : 15, "SIG$signal ends the command");
-		ok($node->poll_query_until('postgres', $sessions, '0'), 'and its sessions');
+		nothing_is_left("SIG$signal");
 	}
 	foreach my $verb ([ 'query', $node ], [ 'run', $node, '--shards', '1' ],
 		[ 'run', $node, '--shards', '1', '--no-transaction' ])
@@ -144,9 +158,92 @@ subtest 'no session stays after the command' => sub {
 		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'});
 		my $start = time();
 		kill_command($command->{h});
-		ok($node->poll_query_until('postgres', $sessions, '0'), "kill -9 of $verb->[0]: the sessions end, too");
+		is(segments(), 1, "$verb->[0]: the session has shared memory");
+		nothing_is_left("kill -9 of $verb->[0]");
 		cmp_ok(time() - $start, '<', 5, 'soon');    # client_connection_check_interval is half a second
 	}
+};
+
+# The process that the command talks to, while the code of shard 1 goes on.
+subtest 'an administrator ends the backend of the command' => sub {
+	behave(1 => $go_on);
+	my $backend = q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'};
+	foreach my $verb ([ 'query', $node ], [ 'run', $node, '--shards', '0-3', '--keep-going' ],
+		[ 'run', $node, '--shards', '0-3', '--keep-going', '--no-transaction' ])
+	{
+		my $command = background(@$verb, @n);
+		await('the code of the shard runs', sub { $node->safe_psql('postgres', "$worker AND wait_event = 'PgSleep'") ne '' });
+		$node->safe_psql('postgres', $backend);
+		$command->{h}->finish;
+		is($command->{h}->result(0), 3, "@$verb[0, -1]: an error") or diag($command->{out});
+		like($command->{err}, qr/terminating connection due to administrator command/, 'which says why');
+		like($command->{out}, $verb->[0] eq 'run' ? qr/3 shards done: 0,2-3/ : qr/2\s+s2\s+1\n\s*3\s+s3\s+1/, 'and the others are done');
+		nothing_is_left($verb->[0]);
+	}
+};
+
+# The two processes of a session of psql: that of the caller, and that of the owner.
+sub psql_with_session
+{
+	my $psql = $node->background_psql('postgres', on_error_stop => 0);
+	my $caller = $psql->query_safe('SELECT pg_backend_pid()');
+	$psql->query_safe(q{BEGIN; SELECT snowflake_internal.session_begin('s1'::regnamespace, 'BEGIN');
+		SELECT snowflake_internal.session_script('LOCK TABLE t')});
+	return ($psql, $caller, $node->safe_psql('postgres', $worker));
+}
+
+# Runs a statement that fails; returns the error. query_safe() dies if there is one.
+sub error_of
+{
+	my ($psql, $sql) = @_;
+	$psql->query($sql);
+	my $error = $psql->{stderr};
+	$psql->{stderr} = '';
+	return $error;
+}
+
+subtest 'either process ends while the other waits for its user' => sub {
+	behave();
+	my ($psql, $caller, $session) = psql_with_session();
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend($caller)");
+	nothing_is_left('the caller');
+	$node->safe_psql('postgres', 'BEGIN; LOCK TABLE s1.t NOWAIT; COMMIT');
+	eval { $psql->quit };
+	($psql, $caller, $session) = psql_with_session();
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend($session)");
+	$node->poll_query_until('postgres', "SELECT NOT EXISTS ($worker)");
+	like(error_of($psql, q{SELECT snowflake_internal.session_run('COMMIT')}), qr/the session of role o1 has ended\nDETAIL:  terminating /,
+		'the session, with the reason');
+	is(segments(), 0, 'its shared memory ends with the next call');
+	is($psql->query_safe(q{ROLLBACK; SELECT snowflake_internal.session_begin('s1'::regnamespace, '')}), '', 'and the caller gets another one');
+	$psql->quit;
+	nothing_is_left('both');
+};
+
+# prlimit permits the process some megabytes more than it has.
+subtest 'memory is out' => sub {
+	plan skip_all => 'there is no prlimit' if system('prlimit --version >/dev/null 2>&1') != 0;
+	my $limit = sub {
+		my ($pid) = @_;
+		my ($kb) = slurp_file("/proc/$pid/status") =~ /VmSize:\s+(\d+) kB/;
+		return system('prlimit', "--pid=$pid", '--as=' . 1024 * ($kb + 20_000) . ':'); };
+	my ($psql, $caller, $session) = psql_with_session();
+	is($limit->($session), 0, 'a limit for the session');
+	like(error_of($psql, q{SELECT snowflake_internal.session_script($$ SELECT length(repeat('x', 100000000)) $$)}),
+		qr/ERROR:  out of memory/, 'its error is one of the statement');
+	is($psql->query_safe(q{ROLLBACK; BEGIN; SELECT snowflake_internal.session_begin('s1'::regnamespace, 'BEGIN')}), '', 'it is used again');
+	is($node->safe_psql('postgres', $worker), $session, 'the same process');
+	is($limit->($caller), 0, 'a limit for the caller');
+	$psql->query_safe(q{ROLLBACK; BEGIN; SELECT snowflake_internal.session_begin('s2'::regnamespace, 'BEGIN');
+		SELECT FROM snowflake_internal.session_query($$ SELECT repeat('x', 40000000) $$)});
+	like(error_of($psql, 'SELECT length(a) FROM snowflake_internal.session_fetch(1) AS r (a text)'),
+		qr/ERROR:  out of memory/, 'the caller has no memory for a row');
+	ok($node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'snowflake session')}),
+		'so the session ends');
+	is(segments(), 0, 'with its shared memory');
+	is($psql->query_safe(q{ROLLBACK; SELECT snowflake_internal.session_begin('s1'::regnamespace, '')}), '', 'the caller goes on');
+	$psql->quit;
+	nothing_is_left('memory');
 };
 
 subtest 'each connection has a session of the owner whose shard it is at' => sub {
