@@ -183,7 +183,7 @@ subtest 'a statement that the replay of a standby cancels is tried again' => sub
 	my $waits = sub {
 		my ($event) = @_;
 		return sub {
-			$standby->safe_psql('postgres', qq{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'snowflake-shard'
+			$standby->safe_psql('postgres', qq{SELECT count(*) FROM pg_stat_activity WHERE application_name ~ '^snowflake-shard'
 				AND $event}) > 0;
 		};
 	};
