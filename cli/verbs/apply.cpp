@@ -23,8 +23,17 @@ void require_known(const ServerError& error, const Connection& connection)
                              std::string(error.what()));
 }
 
-/* The transaction of the connection has written nothing. Its end is no error, as the change is
- * there. */
+/* The transaction of the connection has written nothing, so its end is never an error. COMMIT,
+ * because ROLLBACK would release the lock of the extension. */
+void end(Connection& connection)
+{
+    try {
+        connection.run("COMMIT");
+    } catch (const std::exception&) {
+        /* As in Connection::rollback(). */
+    }
+}
+
 void commit(Connection& connection)
 {
     try {
@@ -33,7 +42,7 @@ void commit(Connection& connection)
         require_known(error, connection);
         throw;
     }
-    connection.rollback();
+    end(connection);
 }
 
 /* In the session of the owner, too: see begin_in_shard(). */
@@ -66,7 +75,7 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
         lock_record(connection, shard, options.lock_timeout > 0);
         record = read_record(connection, shard);
         if (record.has(change)) {
-            connection.rollback();
+            end(connection);
             return false;
         }
         record.add(change);

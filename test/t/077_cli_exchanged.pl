@@ -312,6 +312,8 @@ subtest 'the extension is exchanged' => sub {
 	my @two = ('query', $owned[0], '--shards', '9-10', '--jobs', '1', '--sql', 'SELECT 1 / (count(*) - COUNT) FROM users');
 	my $count = as_role('mallory', $node, 'SELECT count(*) FROM insta9.users', 'owned');
 	$_ =~ s/COUNT/$count/ foreach @two;
+	my @run = ('run', $owned[0], '--shards', '9-10', '--jobs', '1', '--sql', 'SELECT 1');
+	is(scalar(grep { /call by OID/ } gaps_of(\@run, qr/^one/)), 1, 'run takes the lock once for all shards');
 	foreach my $gap ('SELECT snowflake_internal\.session_begin.* \(2\)', 'call by OID \(2\)')
 	{
 		my $is_done;
