@@ -102,9 +102,6 @@ struct MoveArguments {
         line.add_dsn(
             verb, "--target", move.target,
             "the target's address as seen from the source, for --reversible (default: --to)");
-        verb->add_flag("--trust-owners", move.trusts_owners,
-                       "let replication run code of the shard's owners with the rights of this "
-                       "role, if it cannot write as the owners: before PostgreSQL 16, for example");
         add_cutover(verb, move,
                     "shell command for another router, run when the target is open, with "
                     "SHARD, SCHEMA, HOST, PORT and DBNAME in its environment");

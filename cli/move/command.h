@@ -15,7 +15,6 @@
 #include "move/capacity.h"
 #include "move/obstacles.h"
 #include "move/rehearsal.h"
-#include "move/rights.h"
 #include "move/sets.h"
 #include "move/session.h"
 #include "move/state.h"
@@ -130,8 +129,9 @@ private:
     Cutover cutover_;
     Routers& routers_ = cutover_.routers;
     const Limits& limits_ = cutover_.limits;
-    const Workers on_target_;
-    const Workers on_source_; /* of reverse replication */
+    /* Connection strings for the servers: of the source for the target, and the other way round. */
+    const std::string source_dsn_;
+    const std::string target_dsn_;
     std::shared_ptr<const Tried> tried_;
     bool is_recorded_ = false; /* the source has a record of this move */
     std::string end_state_;
@@ -152,8 +152,8 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
 /* The shards are there and closed afterwards, and the subscription brings the changes since the
  * snapshot. copy_jobs, index_jobs: how many tables are copied, and indexes built, at the same time.
  * Late if the definition is being changed just now; MustStartAnew if it has changed. */
-void copy_shards(Servers& servers, const Move& move, const Workers& workers, const Tried* tried,
-                 int copy_jobs, int index_jobs, Laps& laps);
+void copy_shards(Servers& servers, const Move& move, const std::string& publisher,
+                 const Tried* tried, int copy_jobs, int index_jobs, Laps& laps);
 /* Returns when the lag of the target is at most max_lag, and the worker runs. There is no deadline:
  * clients write meanwhile, and Ctrl-C ends the wait. */
 void await_lag(Servers& servers, const Move& move, Clock::duration max_lag);

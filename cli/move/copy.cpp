@@ -11,6 +11,7 @@
 #include "move/indexes.h"
 #include "move/made.h"
 #include "move/replication.h"
+#include "move/rights.h"
 #include "move/state.h"
 #include "replication/keys.h"
 #include "replication/publication.h"
@@ -52,8 +53,8 @@ bool has_copy(Connection& target, const Move& move)
 class Copy
 {
 public:
-    Copy(Servers& servers, const Move& move, const Workers& workers, const Tried* tried)
-        : source_(servers.source), target_(servers.target), move_(move), workers_(workers),
+    Copy(Servers& servers, const Move& move, const std::string& publisher, const Tried* tried)
+        : source_(servers.source), target_(servers.target), move_(move), publisher_(publisher),
           tried_(tried), owner_(sole_owner(source_, move.shards)),
           agreed_(agreed_rights(source_, move.schemas()))
     {
@@ -71,7 +72,7 @@ private:
     Connection& source_;
     Connection& target_;
     const Move& move_;
-    const Workers& workers_;
+    const std::string& publisher_; /* as the target reaches it */
     const Tried* const tried_;
     const std::string owner_;
     const AgreedRights agreed_;
@@ -197,12 +198,11 @@ void Copy::require_noted_definition()
 void Copy::subscribe(const std::string& options)
 {
     hide_statements(target_);
-    const std::string sql =
-        subscription_sql(target_, move_.name, move_.name, workers_.dsn,
-                         options + ", copy_data = false" +
-                             worker_option(target_, source_, source_, move_.shards, workers_));
+    const std::string sql = subscription_sql(target_, move_.name, move_.name, publisher_,
+                                             options + ", copy_data = false");
     try {
         target_.run(sql);
+        give_to_worker(target_, source_, move_);
     } catch (const ServerError& error) { /* of the target alone, which says "the publisher" */
         throw ServerError("subscription to " + source_.server() + ": " + error.what(),
                           error.sqlstate);
@@ -294,12 +294,12 @@ void prepare_source(Servers& servers, const Move& move, const Routing& routing, 
         require_slot(source, move);
 }
 
-void copy_shards(Servers& servers, const Move& move, const Workers& workers, const Tried* tried,
-                 int copy_jobs, int index_jobs, Laps& laps)
+void copy_shards(Servers& servers, const Move& move, const std::string& publisher,
+                 const Tried* tried, int copy_jobs, int index_jobs, Laps& laps)
 {
     if (has_copy(servers.target, move))
         return;
-    Copy copy(servers, move, workers, tried);
+    Copy copy(servers, move, publisher, tried);
     copy.begin();
     copy.make_tables();
     laps.add("definition");

@@ -105,7 +105,7 @@ void MoveCommand::follow()
     }
     find_obstacles_of_cutover(servers, move_).raise_first();
     require_no_dependents(source_, move_.shards);
-    copy_shards(servers, move_, on_target_, tried_.get(), options_.copy_jobs, options_.index_jobs,
+    copy_shards(servers, move_, source_dsn_, tried_.get(), options_.copy_jobs, options_.index_jobs,
                 laps_);
     find_unsubscribed(target_, move_.name, move_.shards).raise_first();
     await_lag(servers, move_, limits_.max_lag);
@@ -122,7 +122,7 @@ int MoveCommand::hold()
     if (!options_.is_rehearsed)
         return end(kHeld);
     const bool is_reversible = require_state(source_, move_).is_reversible;
-    rehearse(session_.servers, move_, on_target_, options_, laps_);
+    rehearse(session_.servers, move_, source_dsn_, options_, laps_);
     laps_.note({"cutover", {}, {}, command_with("--cutover")});
     laps_.note({"retreat before it", {}, {}, command_with("--abort")});
     laps_.note({"retreat after it",
@@ -159,7 +159,7 @@ void MoveCommand::prepare_cutover()
         /* This comes before await_lag(): a slot can take long, because it waits for the running
          * transactions of the target. The lag must be small when the cutover begins. */
         prepare_reverse(target_, move_);
-        try_reverse(servers, move_, on_source_);
+        try_reverse(servers, move_, target_dsn_);
     }
     await_lag(servers, move_, limits_.max_lag);
 }
@@ -249,7 +249,7 @@ int MoveCommand::end_source(const std::string& rest, bool was_compared)
 {
     std::string problem;
     if (const auto source = standing().source; source && source->is_reversible) {
-        problem = make_reverse(session_.servers, move_, on_source_, routers_.routing(), limits_);
+        problem = make_reverse(session_.servers, move_, target_dsn_, routers_.routing(), limits_);
         if (problem.empty())
             return end(done() + kWithReverse + rest, rest.empty());
         /* The slot would keep WAL on the target until the disk is full. */

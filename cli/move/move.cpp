@@ -45,8 +45,7 @@ MoveCommand::MoveCommand(const MoveOptions& options, const std::vector<std::stri
                             : options.is_cut_over ? "--cutover"
                                                   : "--resume") +
                    " goes on"),
-      on_target_{dsn_of(source_, options.source), options.trusts_owners},
-      on_source_{dsn_of(target_, options.target), options.trusts_owners}
+      source_dsn_(dsn_of(source_, options.source)), target_dsn_(dsn_of(target_, options.target))
 {
 }
 
@@ -69,7 +68,7 @@ Routing MoveCommand::routing()
 }
 
 /* --abort, --undo and --complete work with the options in the records. Options that are not stored
- * are given again: addresses, consent to run code, and the command of another router. Passwords are
+ * are given again: addresses and the command of another router. Passwords are
  * not shown. An undo exchanges the options, and --undo takes the servers of its move. */
 std::string MoveCommand::command_with(const std::string& option) const
 {
@@ -82,7 +81,6 @@ std::string MoveCommand::command_with(const std::string& option) const
     if (option == "--undo" || option == "--resume" || option == "--cutover") {
         add("--source ", is_exchanged ? options_.target : options_.source);
         add("--target ", is_exchanged ? options_.source : options_.target);
-        more += options_.trusts_owners ? "--trust-owners " : "";
         if (const auto given = options_with_commands(given_routing(options_, {}).poolers);
             !given.empty())
             more += given + " ";
@@ -163,9 +161,9 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         routers_.tell_of_disconnected(source_, target_);
     if (!tried_ && options_.is_reversible)
         routers_.tell_of_disconnected(target_, source_);
-    Obstacles obstacles = ::find_obstacles(session_.servers, move_, on_target_, limits_, tried_);
+    Obstacles obstacles = ::find_obstacles(session_.servers, move_, source_dsn_, limits_, tried_);
     if (options_.is_reversible)
-        obstacles.add(find_obstacles_of_reverse(session_.servers, move_, on_source_, limits_));
+        obstacles.add(find_obstacles_of_reverse(session_.servers, move_, target_dsn_, limits_));
     if (!options_.trusts_readers)
         for (Connection* const server : {&source_, &target_})
             obstacles.add(find_published_records(*server));

@@ -10,6 +10,7 @@
 #include "cutover/standby.h"
 #include "move/other_replication.h"
 #include "move/replication.h"
+#include "move/rights.h"
 #include "move/state.h"
 #include "replication/keys.h"
 #include "replication/trial.h"
@@ -119,14 +120,14 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
 }
 
 /* A trial of the definition on the target. tried gets it if there is no obstacle. */
-Obstacles try_on_target(Servers& servers, const Move& move, const Workers& workers,
+Obstacles try_on_target(Servers& servers, const Move& move, const std::string& publisher,
                         bool replaces_copy, std::shared_ptr<const Tried>& tried)
 {
     auto& [source, target] = servers;
     try {
         auto read = std::make_shared<const Tried>(source, move.shards);
         Obstacles found = try_definition(source, target, move.shards, read->archive, move.name,
-                                         workers.dsn, replaces_copy);
+                                         publisher, replaces_copy);
         if (found.empty())
             tried = std::move(read);
         return found;
@@ -140,7 +141,7 @@ Obstacles try_on_target(Servers& servers, const Move& move, const Workers& worke
 }
 
 /* The obstacles on the target. */
-Obstacles find_on_target(Servers& servers, const Move& move, const Workers& workers,
+Obstacles find_on_target(Servers& servers, const Move& move, const std::string& publisher,
                          std::shared_ptr<const Tried>& tried)
 {
     auto& [source, target] = servers;
@@ -165,13 +166,13 @@ Obstacles find_on_target(Servers& servers, const Move& move, const Workers& work
                       source.encoding(),
                   "Make it anew: CREATE DATABASE ... ENCODING '" + source.encoding() +
                       "' TEMPLATE template0;");
-    found.add(find_missing_rights(target, read_owners(source, move.shards), workers.dsn));
+    found.add(find_missing_rights(target, read_owners(source, move.shards), publisher));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));
     /* A missing extension or right, or a schema that is there, would make the trial fail with
      * errors that follow from it. Default privileges do not. */
     if (found.empty() && !tried)
-        found = try_on_target(servers, move, workers, replaces_copy, tried);
+        found = try_on_target(servers, move, publisher, replaces_copy, tried);
     return found;
 }
 
@@ -189,7 +190,7 @@ Obstacles find_locked(Connection& source, const Shards& shards, const Limits& li
     }
 }
 
-Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& workers,
+Obstacles find_obstacles(Servers& servers, const Move& move, const std::string& publisher,
                          const Limits& limits, std::shared_ptr<const Tried>& tried)
 {
     const bool is_repeated = tried != nullptr;
@@ -202,9 +203,8 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
         return found;
     found.add(find_obstacles_of_cutover(servers, move));
     found.add(find_on_source(source, move, limits));
-    found.add(find_on_target(servers, move, workers, tried));
-    const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);
-    found.add(untrusted);
+    found.add(find_on_target(servers, move, publisher, tried));
+    found.add(find_obstacles_of_workers(target, source, move.shards));
     found.read(target, default_privileges_sql);
     if (is_repeated)
         return found;
@@ -217,8 +217,6 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& work
     tell_of_large_objects(source, move.shards);
     tell_of_outside_sequences(source, move.shards);
     tell_of_full_identity(source, target, move.shards);
-    if (untrusted.empty())
-        tell_of_code(target, source, move.shards);
     tell_of_event_triggers(target);
     tell_of_readers(servers, move.shards);
     tell_of_clocks(servers);
@@ -251,29 +249,30 @@ Obstacles find_on_publisher(Connection& publisher)
     return found;
 }
 
-Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Workers& workers,
-                                    const Limits& limits)
+Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move,
+                                    const std::string& publisher, const Limits& limits)
 {
     auto& [source, target] = servers;
     Obstacles found = find_on_publisher(target);
     found.read(target, kOldTransactions, {limits.seconds()});
-    found.add(find_obstacles_of_follower(servers, move, workers));
+    found.add(find_obstacles_of_follower(servers, move, publisher));
     /* The source has the definition, so only the subscription is tried; and not under a name that
      * is taken, which is an obstacle of find_obstacles(). */
     if (found.empty() && find_taken_names(source, move).empty())
-        found = try_subscription(source, move.name, workers.dsn);
+        found = try_subscription(source, move.name, publisher);
     return found;
 }
 
 /* The owners are read on the source, because the target does not have the shard yet. */
-Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const Workers& workers)
+Obstacles find_obstacles_of_follower(Servers& servers, const Move& move,
+                                     const std::string& publisher)
 {
     auto& [source, target] = servers;
     Obstacles found;
     found.add(find_missing_advance(source));
     found.add(find_settings_of_worker(target, source, source, move.shards));
-    found.add(find_missing_rights(source, read_owners(source, move.shards), workers.dsn));
+    found.add(find_missing_rights(source, read_owners(source, move.shards), publisher));
     found.add(find_old_program(target, "pg_dump"));
-    found.add(find_untrusted_owners(source, target, source, move.shards, workers));
+    found.add(find_obstacles_of_workers(source, source, move.shards));
     return found;
 }

@@ -7,7 +7,6 @@
 #include "base/shards.h"
 #include "cutover/cutover.h"
 #include "move/fingerprint.h"
-#include "move/rights.h"
 #include "move/session.h"
 #include "postgres/obstacles.h"
 
@@ -15,23 +14,23 @@
  * message. */
 Obstacles find_locked(Connection& source, const Shards& shards, const Limits& limits);
 
-/* workers: those of the target. limits: a transaction that has run longer than the timeout is an
- * obstacle. Changes nothing: the definition is tried in a transaction
- * that is rolled back. Warnings tell of facts that stop no move.
+/* publisher: the source as the target reaches it. limits: a transaction that has run longer than
+ * the timeout is an obstacle. Changes nothing: the definition is tried in a transaction that is
+ * rolled back. Warnings tell of facts that stop no move.
  *
  * tried: empty, and given if the target can make the definition. If it is there, a list was looked
  * at before its first move: definition and foreign keys, which take longest, are not tried a second
  * time, and no warning is repeated. */
-Obstacles find_obstacles(Servers& servers, const Move& move, const Workers& workers,
+Obstacles find_obstacles(Servers& servers, const Move& move, const std::string& publisher,
                          const Limits& limits, std::shared_ptr<const Tried>& tried);
 
 /* The obstacles among them that can have come since the move began, and with which the target must
  * not be opened. Each cutover asks again, before anything is blocked. */
 Obstacles find_obstacles_of_cutover(Servers& servers, const Move& move);
 
-/* More obstacles, of --reversible alone. workers: those of the source. */
-Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move, const Workers& workers,
-                                    const Limits& limits);
+/* More obstacles, of --reversible alone. publisher: the target as the source reaches it. */
+Obstacles find_obstacles_of_reverse(Servers& servers, const Move& move,
+                                    const std::string& publisher, const Limits& limits);
 
 /* The settings and rights of a server that publishes. A cutover that makes reverse replication asks
  * again for the target. */
@@ -39,7 +38,8 @@ Obstacles find_on_publisher(Connection& publisher);
 
 /* The obstacles among them that can come up during the copy, and would stop make_reverse() when the
  * target is open. */
-Obstacles find_obstacles_of_follower(Servers& servers, const Move& move, const Workers& workers);
+Obstacles find_obstacles_of_follower(Servers& servers, const Move& move,
+                                     const std::string& publisher);
 
 /* Tables whose rows logical replication cannot copy. */
 Obstacles find_not_replicable(Connection& source, const Shards& shards);

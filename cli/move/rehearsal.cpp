@@ -79,13 +79,13 @@ void remove(Servers& servers, const Move& rehearsal, Clock::time_point deadline)
 }
 
 /* Returns milliseconds. Takes the steps of a move by its own functions. No router is led. */
-std::int64_t cut_over_objects(Servers& servers, const Move& rehearsal, const Workers& workers,
+std::int64_t cut_over_objects(Servers& servers, const Move& rehearsal, const std::string& publisher,
                               const CutoverOptions& options, const Objects& count)
 {
     make_objects(servers.source, rehearsal.shards.front().schema, count);
     prepare_source(servers, rehearsal, Routing(), false, false);
     Laps laps;
-    copy_shards(servers, rehearsal, workers, nullptr, 1, 1, laps);
+    copy_shards(servers, rehearsal, publisher, nullptr, 1, 1, laps);
     Cutover cutover(Routing(), "the rehearsal is", options, "");
     await_lag(servers, rehearsal, cutover.limits.max_lag);
     Connection snapshot(servers.target.dsn_of_server());
@@ -95,7 +95,7 @@ std::int64_t cut_over_objects(Servers& servers, const Move& rehearsal, const Wor
 }
 
 /* The pause, or why it could not be rehearsed. The set itself is held all the same. */
-void rehearse_pause(Servers& servers, const Move& move, const Workers& workers,
+void rehearse_pause(Servers& servers, const Move& move, const std::string& publisher,
                     const CutoverOptions& options, Laps& laps)
 {
     const Prefix prefix("rehearsal of " + short_title_of(move.shards) + ": ");
@@ -106,7 +106,7 @@ void rehearse_pause(Servers& servers, const Move& move, const Workers& workers,
     std::string problem;
     try {
         remove(servers, rehearsal, limits.deadline());
-        const std::int64_t ms = cut_over_objects(servers, rehearsal, workers, options, count);
+        const std::int64_t ms = cut_over_objects(servers, rehearsal, publisher, options, count);
         laps.note({"expected pause",
                    ms,
                    {},
@@ -137,10 +137,10 @@ Table table_of_laps()
     return {{"shards", "item", "ms", "bytes", "text"}, {}};
 }
 
-void rehearse(Servers& servers, const Move& move, const Workers& workers,
+void rehearse(Servers& servers, const Move& move, const std::string& publisher,
               const CutoverOptions& options, Laps& laps)
 {
-    rehearse_pause(servers, move, workers, options, laps);
+    rehearse_pause(servers, move, publisher, options, laps);
     const Result slot = servers.source.query(R"(
         SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint,
                pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/table.h"
-#include "move/rights.h"
 #include "move/session.h"
 #include "routers/routing.h"
 
@@ -47,7 +46,7 @@ Table table_of_laps();
 /* Adds the WAL that the source keeps, the lag of the target, and the pause that is to be expected:
  * that of a move of as many tables and sequences, which are made on both servers and dropped at the
  * end. */
-void rehearse(Servers& servers, const Move& move, const Workers& workers,
+void rehearse(Servers& servers, const Move& move, const std::string& publisher,
               const CutoverOptions& options, Laps& laps);
 
 /* Drops the tables that rehearse() has made, if it was killed. */

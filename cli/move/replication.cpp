@@ -5,6 +5,7 @@
 #include "base/timeouts.h"
 #include "cutover/waiting.h"
 #include "move/fingerprint.h"
+#include "move/rights.h"
 #include "replication/keys.h"
 #include "replication/publication.h"
 #include "postgres/drop_schemas.h"
@@ -96,8 +97,11 @@ std::string send_probe(Connection& source, const Move& move)
 
 void drop_subscription(Connection& target, const Move& move, Clock::time_point deadline)
 {
-    if (find_subscription(target, move).is_own())
-        drop_subscription(target, move.name, deadline);
+    const std::string removal =
+        (find_subscription(target, move).is_own() ? removal_of(move.name) : "") +
+        removal_of_worker(target, move);
+    if (!removal.empty())
+        lock_and_run(target, deadline, [&] { target.run(removal); });
 }
 
 namespace

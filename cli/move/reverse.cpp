@@ -7,6 +7,7 @@
 #include "move/fingerprint.h"
 #include "move/obstacles.h"
 #include "move/replication.h"
+#include "move/rights.h"
 #include "move/state.h"
 #include "replication/keys.h"
 #include "postgres/settings.h"
@@ -56,17 +57,17 @@ void enable_at(Servers& servers, const Move& back, const std::string& position)
 
 /* Runs in a transaction of the caller. Returns why the source cannot follow any more; else nothing.
  */
-std::string subscribe(Servers& servers, const Move& back, const Workers& workers)
+std::string subscribe(Servers& servers, const Move& back, const std::string& publisher)
 {
     auto& [source, target] = servers;
     hide_statements(source);
     source.run(
         /* The source has the rows (copy_data). The worker must not run before its position is set
          * (enabled). */
-        subscription_sql(source, back.name, back.name, workers.dsn,
+        subscription_sql(source, back.name, back.name, publisher,
                          "slot_name = '" + back.slot + "', copy_data = false, enabled = false" +
-                             failover_option(source, target) +
-                             worker_option(source, target, source, back.shards, workers)));
+                             failover_option(source, target)));
+    give_to_worker(source, source, back);
     if (const std::string table = find_foreign_table(source, back); !table.empty())
         return "the publication on " + target.server() + " has table " + table +
                ", which is not of the shard";
@@ -82,11 +83,11 @@ std::string subscribe(Servers& servers, const Move& back, const Workers& workers
 
 } // namespace
 
-void try_reverse(Servers& servers, const Move& move, const Workers& workers)
+void try_reverse(Servers& servers, const Move& move, const std::string& publisher)
 {
-    find_obstacles_of_follower(servers, move, workers).raise_first();
+    find_obstacles_of_follower(servers, move, publisher).raise_first();
     servers.source.run("BEGIN");
-    const std::string problem = subscribe(servers, opposite(move), workers);
+    const std::string problem = subscribe(servers, opposite(move), publisher);
     servers.source.rollback();
     if (!problem.empty())
         throw Failure(problem);
@@ -95,7 +96,7 @@ void try_reverse(Servers& servers, const Move& move, const Workers& workers)
 /* The steps may run again after a kill: until enable_at() commits, the source is fenced and the
  * target open, and --resume comes here. The triggers become plain ones before the worker runs: a
  * trigger that is ENABLE ALWAYS would stop a TRUNCATE of the apply worker. */
-std::string make_reverse(Servers& servers, const Move& move, const Workers& workers,
+std::string make_reverse(Servers& servers, const Move& move, const std::string& publisher,
                          const Routing& routing, const Limits& limits)
 {
     auto& [source, target] = servers;
@@ -112,8 +113,7 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
     note_definition(target, back, archive_of(target, back));
     if (has_changed(target, back))
         return changed;
-    if (const Obstacles untrusted =
-            find_untrusted_owners(source, target, source, move.shards, workers);
+    if (const Obstacles untrusted = find_obstacles_of_workers(source, source, move.shards);
         !untrusted.empty())
         return untrusted.front().server + ": " + untrusted.front().problem;
     /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */
@@ -122,7 +122,7 @@ std::string make_reverse(Servers& servers, const Move& move, const Workers& work
     target.run("COMMIT");
     drop_subscription(source, back, limits.deadline()); /* of a command that was killed here */
     source.run("BEGIN");
-    if (std::string problem = subscribe(servers, back, workers); !problem.empty()) {
+    if (std::string problem = subscribe(servers, back, publisher); !problem.empty()) {
         source.rollback();
         return problem;
     }

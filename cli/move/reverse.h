@@ -7,7 +7,6 @@
 #include <string>
 
 #include "cutover/cutover.h"
-#include "move/rights.h"
 #include "move/session.h"
 #include "routers/routing.h"
 
@@ -17,14 +16,14 @@ void prepare_reverse(Connection& target, const Move& move);
 /* Does the part of make_reverse() that can be rolled back, and checks the rest, after
  * prepare_reverse() and before the fence. The copy may have taken hours. Failure if there is an
  * obstacle. */
-void try_reverse(Servers& servers, const Move& move, const Workers& workers);
+void try_reverse(Servers& servers, const Move& move, const std::string& publisher);
 /* Removes the prepared slot and publication; no error if they are gone. A slot that nobody reads
  * would keep WAL until the disk of the target is full. */
 void discard_reverse(Connection& target, const Move& move, const Limits& limits);
 
 /* The target is open, and replicates from the source no more. Returns why reverse replication is
  * not possible any more; else nothing. */
-std::string make_reverse(Servers& servers, const Move& move, const Workers& workers,
+std::string make_reverse(Servers& servers, const Move& move, const std::string& publisher,
                          const Routing& routing, const Limits& limits);
 /* The rest of that, if the command was killed between its two commits. */
 void finish_reverse(Connection& target, Connection& source, const Move& move);

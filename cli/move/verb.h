@@ -19,7 +19,6 @@ struct MoveOptions : CutoverOptions {
     std::string to;
     std::string source; /* the server of --from as that of --to reaches it */
     std::string target; /* the other way round */
-    bool trusts_owners = false;
     bool is_dry_run = false;
     bool is_resumed = false;
     bool is_aborted = false;

@@ -69,7 +69,8 @@ BEGIN
         SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END
         FROM (SELECT nspacl, nspowner FROM pg_namespace WHERE oid = schema_oid
               UNION ALL SELECT relacl, relowner FROM pg_class WHERE relnamespace = schema_oid) AS o (acl, owner),
-             aclexplode(acl) WHERE grantee <> owner
+             aclexplode(acl) WHERE grantee <> owner AND grantee <> ALL (SELECT subowner FROM pg_subscription WHERE subname = ')" +
+           schema + R"(')
     LOOP
         EXECUTE format('REVOKE CREATE ON SCHEMA )" +
            schema + R"( FROM %s', other);

@@ -27,5 +27,5 @@ Result untrusted_objects(Connection& connection, const std::string& pattern);
 void require_trusted_schema(Connection& connection, const std::string& schema);
 
 /* Takes from all other roles the rights that default privileges have given them: to create in the
- * schema, and to write to its tables. */
+ * schema, and to write to its tables. The owner of a subscription of that name keeps them. */
 std::string keeping_to_owner(const std::string& schema);

@@ -30,24 +30,6 @@ LATERAL (SELECT format('row security is forced on table %s', c.oid::regclass),
          WHERE missing IS NOT NULL) AS r (reason, statement)
 WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' ORDER BY c.oid::regclass::text LIMIT 1
 
--- name: worker_code
--- The expressions that a worker evaluates for each row. An operator stands for its function.
-WITH expressions AS (
-    SELECT k.tableoid, k.oid FROM pg_constraint AS k WHERE connamespace = ANY ($1::regnamespace[]) AND contype = 'c'
-    UNION ALL
-    SELECT i.tableoid, i.oid FROM pg_index AS x JOIN pg_class AS i ON i.oid = indexrelid
-    WHERE relnamespace = ANY ($1::regnamespace[]) AND (indexprs IS NOT NULL OR indpred IS NOT NULL)
-    UNION ALL
-    SELECT d.tableoid, d.oid FROM pg_attrdef AS d JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
-    JOIN pg_class AS c ON c.oid = adrelid WHERE relnamespace = ANY ($1::regnamespace[]) AND attgenerated = 's')
-SELECT format('function %s of role %I', p.oid::regprocedure, min(rolname)), min(pg_describe_object(e.tableoid, e.oid, 0))
-FROM expressions AS e JOIN pg_depend AS d ON d.classid = e.tableoid AND d.objid = e.oid
-LEFT JOIN pg_operator AS o ON refclassid = 'pg_operator'::regclass AND o.oid = refobjid
-JOIN pg_proc AS p ON p.oid = CASE WHEN refclassid = 'pg_proc'::regclass THEN refobjid ELSE oprcode END
-JOIN pg_roles AS r ON r.oid = proowner
-WHERE NOT rolsuper AND rolname <> current_user
-GROUP BY p.oid ORDER BY 1
-
 -- name: sole_owner
 -- Row types have the owner of their table, and arrays that of their elements.
 SELECT min(rolname::text) FROM (

@@ -68,7 +68,6 @@ sub come_to_rest
 		$is_at_end = $state =~ /^open/;
 		if ($is_at_end && !$next) { $self->{at_rest} = $rows; last }
 		$next .= ' --timeout 5s' if $next =~ /--(?:resume|cutover)/;
-		$next .= ' --trust-owners' if $next =~ /move .*--(?:resume|cutover)/ && Verbs::needs_trust($self->{fleet});
 		my $ended = $self->shell($next);
 		push @told, "$state: $ended->{status} " . last_lines($ended->{err});
 		$next = $ended->{err} =~ /(snowflake-shard (?:move|split) [^\n]*? --abort)\b/ ? $1 : undef;

@@ -81,12 +81,12 @@ sub try_exchange
 	return [ @faults, $self->owners() ];
 }
 
-# Before 16 the workers of a subscription write as a superuser, and --trust-owners says that they may.
+# Before 16 the workers of a subscription write as a role of the move, which has the rights of mallory alone.
 sub may_note
 {
 	my ($self, $note) = @_;
 	return 1 if $note =~ / as mallory in /;
-	return $note =~ / in logical replication/ && Verbs::needs_trust($self->{fleet}) && $self->{verb}{is_move};
+	return $note =~ / as snowflake_move_\w+ in logical replication/;
 }
 
 # What mallory made is mallory's.

@@ -39,7 +39,7 @@ sub move
 	my ($fleet, @more) = @_;
 	my $ends = grep { /^--(?:abort|complete)$/ } @more;
 	return ('move', 'insta5', '--from', $fleet->dsn('one'), '--to', $fleet->dsn('two'),
-		$ends ? () : ('--timeout', '1s', needs_trust($fleet) ? '--trust-owners' : ()), $ends ? () : $fleet->routing(), @more);
+		$ends ? () : ('--timeout', '1s'), $ends ? () : $fleet->routing(), @more);
 }
 
 sub split_words

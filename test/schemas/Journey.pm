@@ -19,7 +19,7 @@ sub there_and_back
 	my ($one, $two) = @{ $app->{nodes} };
 	my @servers = map { $app->connstr($_) } $one, $two;
 	# Before PostgreSQL 16 workers run code of all owners with other rights.
-	my @move = ('move', $app->{schema}, '--from', $servers[0], '--to', $servers[1], '--trust-owners');
+	my @move = ('move', $app->{schema}, '--from', $servers[0], '--to', $servers[1]);
 	make_shard($app, $rows);
 	my $problem = try_clone($app) // prepare_target($app) // follow_hints($app, @move, '--reversible', '--dry-run');
 	return $problem if defined $problem;

@@ -151,7 +151,7 @@ subtest 'a query of the table of another role is for that role' => sub {
 		CREATE TABLE insta5.a (id bigint PRIMARY KEY); CREATE TABLE insta5.b (a bigint PRIMARY KEY REFERENCES insta5.a);
 		ALTER TABLE insta5.a OWNER TO app; ALTER TABLE insta5.b OWNER TO app; GRANT USAGE ON SCHEMA insta5 TO app;
 		SET session_replication_role = replica; INSERT INTO insta5.b VALUES (7)});
-	my (undef, $rows) = shard_json($program, 'move', 'insta5', '--from', $one, '--to', $two, '--trust-owners', '--dry-run');
+	my (undef, $rows) = shard_json($program, 'move', 'insta5', '--from', $one, '--to', $two, '--dry-run');
 	like($rows->[0]{obstacle}, qr/violate its foreign key.*HINT:  as role app, because code of that role can run: SELECT /s,
 		'the rows that violate a foreign key') or diag(explain($rows));
 	$one->safe_psql('postgres', 'DROP TABLE insta5.b, insta5.a; REVOKE USAGE ON SCHEMA insta5 FROM app');
