@@ -102,3 +102,136 @@ CREATE FUNCTION snowflake_internal.session_fetch(most integer) RETURNS SETOF rec
 -- transaction ends. relation: one of the extension. The command calls it by its OID, which can lead to no other function.
 CREATE FUNCTION snowflake_internal.keep_extension(relation oid) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_keep_extension';
+
+-- A statement that is told to the reader of a hint. It can run code of the role that owns its object: with the rights of the reader, if the
+-- reader runs it.
+CREATE FUNCTION snowflake_internal.told_to(owner oid, statement text) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+SELECT CASE WHEN owner <> current_user::regrole THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(owner))
+       ELSE '' END || statement
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+WITH foreigners AS MATERIALIZED (
+    SELECT p.oid, p.proowner, p.proname = 'next_id' AND l.lanname = 'plpgsql' AS is_of_scheme
+    FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+    WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset AND p.provolatile = 'v'
+      AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass AND k.objid = p.oid)
+      AND NOT EXISTS (SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
+), called AS (
+    SELECT p.oid AS function, min(f.oid) AS by_default
+    FROM foreigners AS p
+    JOIN pg_depend AS u ON u.refclassid = 'pg_proc'::regclass AND u.refobjid = p.oid AND u.classid = 'pg_attrdef'::regclass
+    JOIN pg_attrdef AS f ON f.oid = u.objid
+    JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+    JOIN pg_type AS t ON t.oid = a.atttypid AND t.typoutput = 'int8out'::regproc -- bigint, or a domain over it
+    GROUP BY p.oid
+)
+SELECT 'notice', p.oid::regprocedure::text,
+       coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
+                || ' calls it, and it is not native', 'it is a PL/pgSQL function, with the duplicates of that scheme'),
+       snowflake_internal.told_to(p.proowner, format('SELECT %ssnowflake_adopt(%L, shard => ...);', snowflake_internal.prefix(),
+                                                     p.oid::regprocedure))
+FROM foreigners AS p
+LEFT JOIN called AS c ON c.function = p.oid
+LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
+WHERE c.function IS NOT NULL OR p.is_of_scheme
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_create_shard(shard integer, schema_name name,
+                                       epoch_ms bigint DEFAULT snowflake_internal.default_epoch())
+    RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    present record;
+    found_sequence record;
+    sequence regclass;
+BEGIN
+    PERFORM snowflake_internal.require_read_committed(
+        'snowflake_create_shard'::text, format('%s, %L, %s', shard, schema_name, epoch_ms));
+    PERFORM snowflake_internal.claim_shard(shard, schema_name);
+    -- An epoch in seconds, for example, would be an error of each INSERT. This makes it an error of the caller.
+    PERFORM snowflake_internal.encode(clock_timestamp(), 0, 0, epoch_ms);
+
+    IF to_regnamespace(quote_ident(schema_name)) IS NULL THEN
+        EXECUTE format('CREATE SCHEMA %I', schema_name);
+    ELSIF NOT has_schema_privilege(schema_name, 'CREATE') THEN
+        RAISE EXCEPTION 'permission denied for schema %', quote_ident(schema_name) USING
+            ERRCODE = 'insufficient_privilege',
+            HINT = format('GRANT CREATE ON SCHEMA %I TO %I;', schema_name, current_user);
+    END IF;
+
+    -- An existing function is kept if it is the wanted one, and never replaced: DEFAULTs may call it.
+    SELECT p.oid::regprocedure AS function, p.proowner, c.shard, c.seq, c.epoch_ms, c.is_plain INTO present
+    FROM pg_proc AS p
+    LEFT JOIN LATERAL snowflake_internal.call_of('pg_proc'::regclass::oid, p.oid, 0) AS c ON true
+    WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.pronamespace = to_regnamespace(quote_ident(schema_name));
+    IF FOUND THEN
+        IF present.shard = shard AND present.epoch_ms = epoch_ms AND present.is_plain THEN
+            RAISE NOTICE 'schema % is shard % already', quote_ident(schema_name), shard;
+            -- Shards of version 1.0 have none.
+            PERFORM snowflake_internal.make_settled_id(shard, schema_name, present.seq, epoch_ms);
+            RETURN;
+        END IF;
+        RAISE EXCEPTION 'function % exists already', present.function USING ERRCODE = 'duplicate_function',
+            DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
+                          ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
+            HINT = CASE WHEN present.shard IS NULL
+                        THEN 'If it is a PL/pgSQL function of this scheme: ' || snowflake_internal.told_to(present.proowner,
+                             format('SELECT %ssnowflake_adopt(%L, %s).', snowflake_internal.prefix(), present.function, shard))
+                        ELSE 'Choose another schema.' END;
+    END IF;
+
+    -- Reuse an existing sequence unless another role owns it: that role could restart it, and IDs would come twice.
+    SELECT c.oid::regclass AS name, c.relowner::regrole AS owner, n.nspowner INTO found_sequence
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relname = 'table_id_seq' AND c.relkind = 'S' AND n.nspname = schema_name;
+    IF found_sequence.owner NOT IN (found_sequence.nspowner, quote_ident(current_user)::regrole) THEN
+        RAISE EXCEPTION 'sequence % belongs to %', found_sequence.name, found_sequence.owner USING
+            ERRCODE = 'insufficient_privilege',
+            DETAIL = 'Its owner could drop it and make it anew, and IDs would come twice.',
+            HINT = format('ALTER SEQUENCE %s OWNER TO %I;', found_sequence.name, current_user);
+    END IF;
+    EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %I.table_id_seq AS bigint', schema_name);
+    sequence := format('%I.table_id_seq', schema_name)::regclass;
+    PERFORM snowflake_internal.require_sequence(sequence);
+    EXECUTE format('CREATE FUNCTION %I.next_id() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL UNSAFE RETURN %s',
+                   schema_name, snowflake_internal.call_text(shard, sequence, epoch_ms));
+    EXECUTE format('COMMENT ON FUNCTION %I.next_id() IS %L', schema_name, format('next ID of shard %s', shard));
+    PERFORM snowflake_internal.make_settled_id(shard, schema_name, sequence, epoch_ms);
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION snowflake_internal.attach_require_known_epoch(
+        scope snowflake_internal.attach_member[], shard integer, epoch_ms bigint, arguments text) RETURNS void
+    LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    old record;
+BEGIN
+    SELECT s.tbl, s.column_name, p.oid::regprocedure AS function,
+           p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND NOT p.proretset AS is_adoptable
+    INTO old
+    FROM snowflake_internal.attach_old_defaults(scope) AS s
+    -- The functions of PostgreSQL itself are not in pg_depend.
+    JOIN pg_depend AS d ON d.classid = s.classid AND d.objid = s.objid AND d.refclassid = 'pg_proc'::regclass
+    JOIN pg_proc AS p ON p.oid = d.refobjid
+    WHERE NOT EXISTS (SELECT FROM snowflake_internal.call_of('pg_class'::regclass::oid, s.tbl::oid, s.attnum::integer))
+    ORDER BY s.tbl <> scope[1].tbl, s.tbl::text COLLATE "C", p.pronargs, p.oid
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'the epoch of the IDs in column % of table % is not known',
+            quote_ident(old.column_name), old.tbl USING
+            ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('Its DEFAULT calls function %s, whose IDs may count from another epoch than %s. '
+                            'IDs of two epochs in one column are not in order.',
+                            old.function, epoch_ms),
+            HINT = concat_ws(' ',
+                CASE WHEN old.is_adoptable THEN
+                    snowflake_internal.told_to((SELECT proowner FROM pg_proc WHERE oid = old.function),
+                        format('SELECT %ssnowflake_adopt(%L, shard => %s) finds the epoch out, and makes the function native for '
+                               'all columns that use it.', snowflake_internal.prefix(), old.function, shard)) END,
+                format('To attach only this column, name the epoch of its IDs: '
+                       'SELECT %ssnowflake_attach(%s, epoch_ms => ...);', snowflake_internal.prefix(), arguments));
+    END IF;
+END;
+$$;

@@ -43,6 +43,13 @@ SELECT :'hint' \gexec
 INSERT INTO insta5.one DEFAULT VALUES;
 SELECT hint FROM "My %s Schema".snowflake_check();
 SELECT "My %s Schema".snowflake_shard(id) FROM insta5.one;
+
+-- A statement that calls the function of another role is for that role.
+CREATE ROLE regress_hint_owner;
+ALTER FUNCTION insta6.next_id() OWNER TO regress_hint_owner;
+CREATE TABLE public.of_function (id bigint DEFAULT insta6.next_id());
+SELECT hint FROM "My %s Schema".snowflake_check() WHERE object = 'insta6.next_id()';
+SELECT hint_of('SELECT "My %s Schema".snowflake_' || s) FROM (VALUES ('create_shard(6, ''insta6'')'), ('attach(''of_function'', shard => 6)')) AS v(s);
 ROLLBACK;
 \pset format aligned
 \pset tuples_only off

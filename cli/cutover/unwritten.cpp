@@ -2,7 +2,6 @@
 
 #include "base/output.h"
 #include "postgres/row_text.h"
-#include "postgres/trust.h"
 
 namespace
 {
@@ -58,7 +57,7 @@ std::string find_written(Connection& closed, const Fence& fence, bool leaves,
                          const std::string& later)
 {
     const Result tables =
-        closed.query(fence.sql("SELECT r.oid::regclass, " + told_for("relowner") +
+        closed.query(fence.sql("SELECT r.oid::regclass, snowflake_internal.told_to(relowner, '')"
                                " FROM @record@.relations AS r JOIN pg_class AS c ON c.oid = r.oid "
                                "WHERE r.relkind = 'r' AND leaves = $1::boolean ORDER BY 1"),
                      {leaves ? "true" : "false"});

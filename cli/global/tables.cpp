@@ -41,8 +41,8 @@ std::string told_for_owner(Connection& writer, Connection& follower, const std::
     for (Connection* const connection : {&follower, &writer})
         if (told.empty())
             told = visible(connection
-                               ->query("SELECT " + told_for("relowner") +
-                                           " FROM pg_class WHERE oid = $1::regclass",
+                               ->query("SELECT snowflake_internal.told_to(relowner, '') FROM "
+                                       "pg_class WHERE oid = $1::regclass",
                                        {table})
                                .text(0, 0));
     return told;

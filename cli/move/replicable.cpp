@@ -25,7 +25,8 @@ void tell_of_full_identity(Connection& source, const Connection& target, const S
     const Result tables =
         source.query(R"(
         SELECT string_agg(format('%s (%s)', oid::regclass, pg_size_pretty(pg_table_size(oid))), ', ' ORDER BY oid),
-               (array_agg(oid::regclass ORDER BY oid))[1]
+               (array_agg(snowflake_internal.told_to(relowner,
+                   format('ALTER TABLE %s ADD PRIMARY KEY (...), REPLICA IDENTITY DEFAULT;', oid::regclass)) ORDER BY oid))[1]
         FROM pg_class AS c WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' AND relreplident = 'f'
         AND NOT EXISTS (SELECT FROM pg_index JOIN pg_class AS i ON i.oid = indexrelid JOIN pg_am AS a ON a.oid = i.relam
                         WHERE indrelid = c.oid AND indisvalid
@@ -35,8 +36,7 @@ void tell_of_full_identity(Connection& source, const Connection& target, const S
         warn(target.server() +
              " will read the whole table for each row of an UPDATE or DELETE, because its REPLICA "
              "IDENTITY is FULL and no index can be used: " +
-             visible(tables.text(0, 0)) + ". A key is better: ALTER TABLE " +
-             visible(tables.text(0, 1)) + " ADD PRIMARY KEY (...), REPLICA IDENTITY DEFAULT;");
+             visible(tables.text(0, 0)) + ". A key is better: " + visible(tables.text(0, 1)));
 }
 
 /* A column of type oid may hold any number. So this is a warning and no obstacle, and only on a

@@ -17,7 +17,7 @@ const char* const kFunctions =
     "min_id,other_ids,replace_guarded,rows_as_table_owner,run_as_role,run_guarded,sequences,"
     "session_alone,"
     "session_begin,session_fetch,session_problem,session_query,session_run,session_script,"
-    "settled_id,shard_settings,stored_value}";
+    "settled_id,shard_settings,stored_value,told_to}";
 
 /* One row, or none if the extension is missing. */
 Result read_extension(Connection& connection)

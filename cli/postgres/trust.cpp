@@ -24,13 +24,6 @@ std::string is_trusted(const std::string& owner)
     return owner + " IN (SELECT oid FROM pg_roles WHERE rolsuper OR rolname = current_user)";
 }
 
-std::string told_for(const std::string& owner)
-{
-    return "CASE WHEN pg_get_userbyid(" + owner + R"() <> current_user
-        THEN format('as role %I, because code of that role can run: ', pg_get_userbyid()" +
-           owner + ")) ELSE '' END";
-}
-
 std::string untrusted_schemas(const std::string& pattern)
 {
     return "SELECT schema FROM (" + objects_of(pattern) + ") AS o WHERE NOT " + is_trusted("owner");

@@ -11,10 +11,6 @@
 /* A condition in SQL on the OID of an owner. */
 std::string is_trusted(const std::string& owner);
 
-/* The beginning of a hint with SQL on a table, as an expression of SQL: with the rights of another
- * role than the owner, a CHECK or an expression of an index would run with these. */
-std::string told_for(const std::string& owner);
-
 /* A SELECT of the OIDs of schemas: the name matches the pattern, an expression of SQL, and the
  * schema or a relation or function in it belongs to a role that is not trusted. */
 std::string untrusted_schemas(const std::string& pattern);

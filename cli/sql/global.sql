@@ -10,7 +10,8 @@ FROM pg_class AS c, LATERAL (
     WHERE EXISTS (SELECT FROM pg_inherits WHERE c.oid IN (inhrelid, inhparent))
     UNION ALL
     SELECT CASE WHEN has_key THEN 'has no replica identity' ELSE 'has neither a primary key nor a replica identity' END,
-           format(CASE WHEN has_key THEN 'ALTER TABLE %s REPLICA IDENTITY DEFAULT;' ELSE 'ALTER TABLE %s ADD PRIMARY KEY (...);' END, c.oid::regclass)
+           CASE WHEN has_key THEN format('ALTER TABLE %s REPLICA IDENTITY DEFAULT;', c.oid::regclass)
+                ELSE snowflake_internal.told_to(relowner, format('ALTER TABLE %s ADD PRIMARY KEY (...);', c.oid::regclass)) END
     FROM (SELECT relreplident = 'n' AND EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisvalid AND indimmediate AND indisprimary)) AS k (has_key)
     WHERE relkind = 'r' AND CASE relreplident
         WHEN 'f' THEN false WHEN 'n' THEN true

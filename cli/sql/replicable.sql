@@ -23,8 +23,9 @@ SELECT CASE WHEN i.indexrelid IS NULL THEN format('table %s has no replica ident
                           AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = t.oid
                                           AND a.attnum = ANY (u.indkey) AND NOT a.attnotnull)
                           HAVING count(*) > 0),
-                         format('ALTER TABLE %1$s ADD PRIMARY KEY (...); or ALTER TABLE %1$s REPLICA IDENTITY FULL; if few of its rows are changed: '
-                                'the target reads the whole table for each row of an UPDATE or DELETE', name))
+                         snowflake_internal.told_to(relowner, format('ALTER TABLE %1$s ADD PRIMARY KEY (...); or ALTER TABLE %1$s '
+                             'REPLICA IDENTITY FULL; if few of its rows are changed: the target reads the whole table for each row of an UPDATE or '
+                             'DELETE', name)))
                 || '. Do the same in all shards: diff compares it'
             WHEN NOT i.indimmediate THEN format('ALTER TABLE %s REPLICA IDENTITY FULL; or USING another unique index. Do the same in all shards: diff compares it', name)
             ELSE format('REINDEX INDEX %s;', i.indexrelid::regclass) END
@@ -33,7 +34,7 @@ FROM tables AS t LEFT JOIN pg_index AS i
 WHERE relkind = 'r' AND relpersistence = 'p' AND relreplident <> 'f'
 AND (i.indexrelid IS NULL OR NOT i.indimmediate OR NOT i.indisvalid)
 UNION ALL
-SELECT format('table %s is unlogged', name), format('ALTER TABLE %s SET LOGGED;', name)
+SELECT format('table %s is unlogged', name), snowflake_internal.told_to(relowner, format('ALTER TABLE %s SET LOGGED;', name))
 FROM tables WHERE relkind = 'r' AND relpersistence = 'u'
 UNION ALL
 SELECT format('trigger %I of table %s would fire for replicated rows, too', tgname, name),

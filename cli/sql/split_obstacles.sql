@@ -66,8 +66,8 @@ outside (parent, child, nspname) AS (
     SELECT inhparent, inhrelid, nspname
     FROM outside JOIN pg_inherits ON inhparent = child JOIN pg_class AS c ON c.oid = inhrelid
     WHERE c.relnamespace NOT IN (SELECT oid FROM shards))
-SELECT format('%s is unlogged, so it is empty on a standby', c.oid::regclass), format('ALTER %s %s SET LOGGED;',
-       CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass)
+SELECT format('%s is unlogged, so it is empty on a standby', c.oid::regclass), snowflake_internal.told_to(relowner,
+       format('ALTER %s %s SET LOGGED;', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass))
 FROM pg_class AS c JOIN shards ON shards.oid = relnamespace WHERE relkind IN ('r', 'S') AND relpersistence = 'u'
 UNION ALL
 SELECT format('table %s %s table %s, and is in no shard, so it would be open on both servers', child::regclass,

@@ -2,7 +2,6 @@
 
 #include "definition/copy.h"
 #include "postgres/sql_text.h"
-#include "postgres/trust.h"
 #include "sql/sql.h"
 
 Checks read_checks(Connection& connection)
@@ -41,10 +40,9 @@ Result find_disabled_keys(Connection& connection, const Shards& shards)
     return connection.query(R"(
         SELECT DISTINCT 'key', $1::text, format('table %s', f.conrelid::regclass),
                format('foreign key %I is not checked: its triggers on table %s are disabled', f.conname, tgrelid::regclass),
-               format('%4$sALTER TABLE %1$s DROP CONSTRAINT %2$I, ADD CONSTRAINT %2$I %3$s; -- it reads all rows, and refuses those that violate the key',
-                      f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid),
-                      )" + told_for("relowner") +
-                                R"()
+               snowflake_internal.told_to(relowner,
+                   format('ALTER TABLE %1$s DROP CONSTRAINT %2$I, ADD CONSTRAINT %2$I %3$s; -- it reads all rows, and refuses those that violate the key',
+                          f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)))
         FROM pg_trigger
         JOIN pg_constraint AS k ON k.oid = tgconstraint
         JOIN pg_constraint AS f ON f.oid IN (k.oid, k.conparentid)

@@ -13,6 +13,7 @@ stage_lint() {
     check 'includes lead downwards, as ARCHITECTURE.md says' unprivileged test/docs/layers.pl ARCHITECTURE.md || status=1
     check 'long SQL of the command stands in cli/sql' has_no_long_sql || status=1
     check 'no SQL calls md5(), which fails where OpenSSL is in FIPS mode' calls_no_md5 || status=1
+    check 'a hint with a statement that can run code of a role names the role' names_the_role || status=1
     check 'the compiler does not warn of our own files' is_without_warnings || status=1
     check 'make without a target makes the extension alone' makes_the_extension_alone || status=1
     check 'make says in one line that PG_CONFIG is wrong' says_what_is_wrong || status=1
@@ -35,6 +36,17 @@ has_no_long_sql() {
 
 calls_no_md5() {
     ! unprivileged grep -rniI --include='*.cpp' --include='*.h' --include='*.sql' 'md5(' cli src examples
+}
+
+# These statements evaluate expressions of the table, or call the function that they name. Not those that snowflake_adopt() tells its caller, who has
+# named the function, and those of verify, which compare_definitions() tells with the role.
+names_the_role() {
+    # shellcheck disable=SC2016 # Perl's variables
+    unprivileged perl -ne 'push @lines, $_; shift @lines if @lines > 3;
+        $found = print "$ARGV:$.: $_" if "@lines" !~ /told_to|EXECUTE format/
+            && /\x27(?:ALTER TABLE.*(?:ADD PRIMARY KEY|SET LOGGED|ADD CONSTRAINT)|ALTER %.*SET LOGGED|SELECT %ssnowflake_adopt)/;
+        if (eof) { close ARGV; @lines = () } END { exit($found ? 1 : 0) }' \
+        $(ls src/install/*.sql cli/*/*.cpp cli/sql/*.sql | grep -vE '/3[5-7]-adopt|/global\.sql|/definition\.sql')
 }
 
 # The folder of documentation, with the links as debian/rules changes them.

@@ -20,6 +20,14 @@ SELECT format('%I.', n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON
 WHERE e.extname = 'snowflake' AND n.nspname <> 'public'
 $$;
 
+-- A statement that is told to the reader of a hint. It can run code of the role that owns its object: with the rights of the reader, if the
+-- reader runs it.
+CREATE FUNCTION snowflake_internal.told_to(owner oid, statement text) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+SELECT CASE WHEN owner <> current_user::regrole THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(owner))
+       ELSE '' END || statement
+$$;
+
 -- Public functions for the bodies in text. The owner of the extension's schema can rename it, so no body may name it.
 
 CREATE FUNCTION snowflake_internal.encode(created_at timestamptz, shard integer, seq integer, epoch_ms bigint) RETURNS bigint

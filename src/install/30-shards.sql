@@ -164,7 +164,7 @@ BEGIN
     END IF;
 
     -- An existing function is kept if it is the wanted one, and never replaced: DEFAULTs may call it.
-    SELECT p.oid::regprocedure AS function, c.shard, c.seq, c.epoch_ms, c.is_plain INTO present
+    SELECT p.oid::regprocedure AS function, p.proowner, c.shard, c.seq, c.epoch_ms, c.is_plain INTO present
     FROM pg_proc AS p
     LEFT JOIN LATERAL snowflake_internal.call_of('pg_proc'::regclass::oid, p.oid, 0) AS c ON true
     WHERE p.proname = 'next_id' AND p.pronargs = 0 AND p.pronamespace = to_regnamespace(quote_ident(schema_name));
@@ -179,8 +179,8 @@ BEGIN
             DETAIL = CASE WHEN present.shard IS NULL THEN 'It does not call snowflake_next_id().'
                           ELSE format('It makes IDs of shard %s with epoch_ms %s.', present.shard, present.epoch_ms) END,
             HINT = CASE WHEN present.shard IS NULL
-                        THEN format('If it is a PL/pgSQL function of this scheme: SELECT %ssnowflake_adopt(%L, %s).',
-                                    snowflake_internal.prefix(), present.function, shard)
+                        THEN 'If it is a PL/pgSQL function of this scheme: ' || snowflake_internal.told_to(present.proowner,
+                             format('SELECT %ssnowflake_adopt(%L, %s).', snowflake_internal.prefix(), present.function, shard))
                         ELSE 'Choose another schema.' END;
     END IF;
 

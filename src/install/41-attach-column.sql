@@ -194,8 +194,9 @@ BEGIN
                             old.function, epoch_ms),
             HINT = concat_ws(' ',
                 CASE WHEN old.is_adoptable THEN
-                    format('SELECT %ssnowflake_adopt(%L, shard => %s) finds the epoch out, and makes the function native for '
-                           'all columns that use it.', snowflake_internal.prefix(), old.function, shard) END,
+                    snowflake_internal.told_to((SELECT proowner FROM pg_proc WHERE oid = old.function),
+                        format('SELECT %ssnowflake_adopt(%L, shard => %s) finds the epoch out, and makes the function native for '
+                               'all columns that use it.', snowflake_internal.prefix(), old.function, shard)) END,
                 format('To attach only this column, name the epoch of its IDs: '
                        'SELECT %ssnowflake_attach(%s, epoch_ms => ...);', snowflake_internal.prefix(), arguments));
     END IF;

@@ -5,7 +5,7 @@
 CREATE FUNCTION snowflake_internal.check_functions(calls snowflake_internal.call[]) RETURNS SETOF snowflake_internal.finding
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 WITH foreigners AS MATERIALIZED (
-    SELECT p.oid, p.proname = 'next_id' AND l.lanname = 'plpgsql' AS is_of_scheme
+    SELECT p.oid, p.proowner, p.proname = 'next_id' AND l.lanname = 'plpgsql' AS is_of_scheme
     FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
     WHERE p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prokind = 'f' AND NOT p.proretset AND p.provolatile = 'v'
       AND NOT EXISTS (SELECT FROM snowflake_internal.rows_of($1) AS k WHERE k.classid = 'pg_proc'::regclass AND k.objid = p.oid)
@@ -22,7 +22,8 @@ WITH foreigners AS MATERIALIZED (
 SELECT 'notice', p.oid::regprocedure::text,
        coalesce('the DEFAULT of ' || (pg_identify_object('pg_class'::regclass, f.adrelid, f.adnum)).identity
                 || ' calls it, and it is not native', 'it is a PL/pgSQL function, with the duplicates of that scheme'),
-       format('SELECT %ssnowflake_adopt(%L, shard => ...);', snowflake_internal.prefix(), p.oid::regprocedure)
+       snowflake_internal.told_to(p.proowner, format('SELECT %ssnowflake_adopt(%L, shard => ...);', snowflake_internal.prefix(),
+                                                     p.oid::regprocedure))
 FROM foreigners AS p
 LEFT JOIN called AS c ON c.function = p.oid
 LEFT JOIN pg_attrdef AS f ON f.oid = c.by_default
