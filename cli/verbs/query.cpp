@@ -6,6 +6,7 @@
 #include "base/output.h"
 #include "fleet/in_transit.h"
 #include "fleet/placement.h"
+#include "fleet/superusers.h"
 #include "verbs/gathered_rows.h"
 #include "verbs/printed_rows.h"
 #include "verbs/shard_query.h"
@@ -28,8 +29,10 @@ AskedServer prepare(Server& server, const QueryOptions& options)
     std::map<std::string, Source> sources;
     if (!options.since.empty())
         sources = read_sources(server.connection);
-    for (const Shard& shard :
-         options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards))) {
+    const Shards chosen =
+        options.shards.empty() ? all : choose_shards(all, parse_shards(options.shards));
+    tell_reader_of_superusers_shards(server.connection, chosen);
+    for (const Shard& shard : chosen) {
         Asked asked = {shard, "", sources[shard.oid]};
         /* Both schemas are left out: a role that plants one of them refuses service for a number
          * at most. */

@@ -11,6 +11,7 @@
 #include "base/shard_states.h"
 #include "fleet/in_transit.h"
 #include "fleet/placement.h"
+#include "fleet/superusers.h"
 #include "verbs/apply.h"
 #include "verbs/record.h"
 #include "verbs/reporter.h"
@@ -61,6 +62,7 @@ Work prepare(Server& server, const ShardSet& numbers, const std::vector<Change>&
     const std::vector<Shard> all = read_shards(server.connection);
     const std::map<int, std::string> twice = find_twice(server.connection, all);
     const std::vector<Shard> chosen = choose_shards(all, numbers);
+    tell_reader_of_superusers_shards(server.connection, chosen);
     std::map<std::string, std::string> problems = find_session_problems(server.connection, chosen);
     std::size_t left = 0;
     for (const Shard& shard : chosen) {

@@ -12,6 +12,7 @@
 #include "fleet/closed_everywhere.h"
 #include "fleet/findings.h"
 #include "fleet/in_transit.h"
+#include "fleet/superusers.h"
 #include "postgres/citus.h"
 #include "postgres/extension.h"
 #include "postgres/servers.h"
@@ -61,6 +62,7 @@ Report verify_server(Connection& connection, const VerifyOptions& options, Progr
     begin_reading(connection);
     warn_of_citus(connection);
     const std::vector<Shard> shards = read_shards(connection);
+    tell_reader_of_superusers_shards(connection, shards);
     Report report = {connection.address().text(), shards, read_settings(connection)};
     const Checks checks = read_checks(connection);
     report.findings.rows = checks.findings;

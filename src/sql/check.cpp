@@ -9,6 +9,19 @@
 
 using namespace snowflake;
 
+namespace
+{
+
+void require_settable(Oid sequence)
+{
+    if (get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
+        pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("OID %u is no sequence that this role may set", sequence)));
+}
+
+} // namespace
+
 extern "C" {
 
 /* snowflake_internal.is_citus_copy(seqmin bigint, seqmax bigint) returns boolean */
@@ -83,11 +96,9 @@ PG_FUNCTION_INFO_V1(snowflake_lock_sequence);
 PGDLLEXPORT Datum snowflake_lock_sequence(PG_FUNCTION_ARGS)
 {
     const Oid sequence = PG_GETARG_OID(0);
-    if (get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
-        pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("OID %u is no sequence that this role may set", sequence)));
+    require_settable(sequence); /* before it is locked, too */
     LockRelationOid(sequence, ShareRowExclusiveLock);
+    require_settable(sequence);
     PG_RETURN_VOID();
 }
 

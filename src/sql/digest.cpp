@@ -209,7 +209,8 @@ extern "C" {
  * in the order of their names. Tables with the same rows can have other digests: on another
  * architecture, for example. NULL for a table with virtual columns. The caller sets DateStyle and
  * the like, because values of some types are hashed as text. No code of the owner runs: there is no
- * plan and no expression.
+ * plan and no expression. Equal digests tell of no accident; somebody who may write to the table can
+ * choose rows with the digest of others.
  *
  *   42P01, 42809   no such relation, no ordinary table
  *   42501          a missing privilege, or a policy that may hide rows

@@ -313,6 +313,20 @@ subtest 'policies' => sub {
 	psql_as('super', 'DROP TABLE insta5.forced, insta5.other, insta6.forced');
 };
 
+subtest 'a reader is told whose rights the SQL has' => sub {
+	$node->safe_psql('postgres', q{SET ROLE super; SELECT snowflake_create_shard(9, 'insta9')});
+	my $dsn = $node->connstr('postgres') . ' user=super';
+	my $line = qr/schema insta9 belongs to superuser super, so code there has all rights\. ALTER SCHEMA insta9 OWNER TO \.\.\.;/;
+	my @sql = ('--shards', '9', '--sql', '"SELECT 1"');
+	foreach my $verb ([ 'verify', "\"$dsn\"" ], [ 'query', "\"$dsn\"", @sql ], [ 'run', "\"$dsn\"", @sql ])
+	{
+		my $terminal = `script -qec '$program @$verb' /dev/null </dev/null 2>&1` =~ s/\r//gr;
+		like($terminal, qr/$line/, "$verb->[0] on a terminal");
+	}
+	is(run_as('super', 'query', '--shards', '9', '--sql', 'SELECT 1') . $err, '0', 'a pipe gets the rows alone');
+	psql_as('super', 'DROP SCHEMA insta9 CASCADE');
+};
+
 subtest 'the shard of a superuser' => sub {
 	# With a superuser's rights, unless others could plant code there. One that reads a table of it is not there.
 	$node->safe_psql('postgres',
