@@ -10,6 +10,7 @@ DROP FUNCTION snowflake_internal.columns_as_owner(regnamespace, text, bigint, bi
 DROP FUNCTION snowflake_internal.path_of_statement(regnamespace, text);
 DROP FUNCTION snowflake_internal.is_maintenance(text);
 DROP FUNCTION snowflake_internal.foreign_code(oid, boolean);
+DROP FUNCTION snowflake_internal.rows_as_table_owner(regclass, text);
 
 -- Why SQL must not run in a superuser's schema, where it has the rights of a superuser, and the statement that ends that; NULL if it may, and
 -- for other schemas. Another role could run code there if it owns an object in the schema, one on a relation of it (a trigger, a rule, a child
@@ -66,8 +67,11 @@ $$;
 -- SQL that snowflake-shard carries into a shard runs in a session of the shard's owner: a background worker that is authenticated as
 -- that role, kept for the caller's session. Whether the caller may act as the owner, and no other right, is asked.
 
--- Why SQL cannot run in a session of the schema's owner, and the statement that mends it; NULL if it can.
+-- Why SQL cannot run in a session of the schema's owner, or of another role on that role's tables there, and the statement that mends it; NULL
+-- if it can.
 CREATE FUNCTION snowflake_internal.session_problem(schema regnamespace, OUT problem text, OUT hint text)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_problem';
+CREATE FUNCTION snowflake_internal.session_problem(schema regnamespace, role oid, OUT problem text, OUT hint text)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_problem';
 
 -- A session of the schema's owner, new or as new; runs the commands in it, such as BEGIN, and makes the schema its search_path.
@@ -95,6 +99,17 @@ CREATE FUNCTION snowflake_internal.session_query(query text, first bigint, secon
 -- The next rows of that query, at most so many; all values as text.
 CREATE FUNCTION snowflake_internal.session_fetch(most integer) RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_fetch';
+
+-- The rows of a query that reads this table and no relation of another role, in a session of the table's owner; all values as text. Values are
+-- written as the settings of the caller say, and in the caller's snapshot if it works with one.
+CREATE FUNCTION snowflake_internal.session_rows(tbl regclass, query text) RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_rows';
+
+-- The rows of a table as they are stored: no code of its owner runs.
+
+-- The columns that the call names, with their types.
+CREATE FUNCTION snowflake_internal.stored_rows(tbl regclass) RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_stored_rows';
 
 -- How snowflake-shard keeps the extension while it calls functions of snowflake_internal by their names.
 

@@ -75,36 +75,6 @@ SET ROLE regress_ann;
 SELECT snowflake_internal.is_callers('regress_of_ann') AS of_owner;
 RESET ROLE; SET ROLE regress_super;
 
--- The rows of a table, and of no table of another owner: also where a name or a child leads to one.
-CREATE TABLE regress_of_ann.one (id bigint);
-CREATE TABLE regress_of_ann.two (id bigint);
-CREATE TABLE regress_of_ann.evil (id bigint);
-CREATE TABLE regress_of_ann.child () INHERITS (regress_of_ann.one);
-INSERT INTO regress_of_ann.one VALUES (1);
-ALTER TABLE regress_of_ann.one OWNER TO regress_ann;
-ALTER TABLE regress_of_ann.two OWNER TO regress_ann;
-ALTER TABLE regress_of_ann.evil OWNER TO regress_eve;
-ALTER TABLE regress_of_ann.child OWNER TO regress_ann;
-SELECT 'regress_of_ann.one'::regclass::oid AS one \gset
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT current_user, count(*) FROM regress_of_ann.one') AS r (a text, b text);
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT 1::text FROM regress_of_ann.one AS o WHERE NOT EXISTS (SELECT FROM regress_of_ann.two AS t WHERE t.id = o.id)') AS r (a text);
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT 1::text FROM regress_of_ann.two') AS r (a text);
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT 1::text FROM regress_of_ann.one AS o WHERE EXISTS (SELECT FROM regress_of_ann.evil AS t WHERE t.id = o.id)') AS r (a text);
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'WITH e AS MATERIALIZED (TABLE regress_of_ann.evil) SELECT 1::text FROM regress_of_ann.one, e') AS r (a text);
-ALTER TABLE regress_of_ann.child OWNER TO regress_eve;
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT 1::text FROM regress_of_ann.one') AS r (a text);
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT 1::text FROM ONLY regress_of_ann.one') AS r (a text);
--- Catalogues may be read, too.
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT count(*) FROM ONLY regress_of_ann.one, pg_stat_activity WHERE pid = pg_backend_pid()') AS r (a text);
--- Row security that is forced on the owner hides no row from a superuser, and goes on for all others.
-ALTER TABLE regress_of_ann.one ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT count(*) FROM ONLY regress_of_ann.one') AS r (a text);
-SET ROLE regress_ann;
-SELECT * FROM snowflake_internal.rows_as_table_owner(:one, 'SELECT count(*) FROM ONLY regress_of_ann.one') AS r (a text);
-RESET ROLE; SET ROLE regress_super;
--- The expectation is of one query.
-SELECT count(*) FROM regress_of_ann.evil;
-
 -- Functions are replaced, and none is made: not a dropped one, and none of another owner.
 CREATE FUNCTION regress_of_ann.f() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT current_user::text';
 CREATE FUNCTION regress_of_ann.g() RETURNS text LANGUAGE sql AS 'SELECT 1::text';

@@ -27,13 +27,12 @@ void require_ordinary_table(Relation relation)
                         errmsg("%s is no ordinary table", name_of(RelationGetRelid(relation)))));
 }
 
-void require_all_rows(Oid table)
+void require_all_rows(Oid table, Oid role)
 {
-    if (check_enable_rls(table, InvalidOid, false) == RLS_ENABLED)
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                 errmsg("a row-level security policy may hide rows of table %s from this role",
-                        name_of(table))));
+    if (check_enable_rls(table, role, false) == RLS_ENABLED)
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("a row-level security policy may hide rows of table %s from role %s",
+                               name_of(table), name_of_role(role))));
 }
 
 const char* date_of(UnixMs time)

@@ -14,9 +14,9 @@ namespace snowflake::errors
 const char* name_of(Oid relation);
 const char* name_of_role(Oid role); /* quoted */
 
-/* 42809; 42501 if a policy may hide rows from this user, also with row_security = off. */
+/* 42809; 42501 if a policy may hide rows from the role, also with row_security = off. */
 void require_ordinary_table(Relation relation);
-void require_all_rows(Oid table);
+void require_all_rows(Oid table, Oid role = GetUserId());
 
 /* In UTC, as the layout is defined; the number itself where PostgreSQL has no such date. */
 const char* date_of(UnixMs time);

@@ -24,6 +24,7 @@ extern "C" {
 #include "access/rmgr.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "access/tsmapi.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -299,6 +300,21 @@ inline Oid owner_of_schema(HeapTuple tuple)
     const Oid datdba = reinterpret_cast<Form_pg_database>(GETSTRUCT(database))->datdba;
     ReleaseSysCache(database);
     return datdba;
+}
+
+/* Whether this transaction has a lock of any mode on the relation. 17 added the last argument. */
+inline bool has_lock(Oid relation)
+{
+    LOCKTAG tag;
+    SET_LOCKTAG_RELATION(tag, MyDatabaseId, relation);
+#if PG_VERSION_NUM >= 170000
+    return LockHeldByMe(&tag, AccessShareLock, true);
+#else
+    for (LOCKMODE mode = AccessShareLock; mode <= MaxLockMode; mode++)
+        if (LockHeldByMe(&tag, mode))
+            return true;
+    return false;
+#endif
 }
 
 /* 17 lets a background worker be of a role without LOGIN. */

@@ -25,64 +25,63 @@ std::size_t parse_step(const Steps& steps, const std::string& text, const std::s
     throw Failure(what + " is at step \"" + text + "\", which this snowflake-shard does not know");
 }
 
-/* A table of a record. */
-struct RecordTable {
-    std::string oid;
+/* The record of a move or of the split, with the OIDs of two of its tables. */
+struct Record {
     std::string schema;
+    std::string state;
+    std::string shards;
 };
 
-/* The tables of records in schemas that match a pattern, an expression of SQL. A schema of that
- * name can be planted, with a view or an index that runs its owner's code when it is read, and with
- * statements that the command would run. So all of it must belong to trusted roles. This query
- * reads catalogs only. */
-std::vector<RecordTable> find_records(Connection& connection, const std::string& pattern,
-                                      const std::string& table = "state")
+/* A query of the rows of such a table and no other, found by the OID: when a command ends, any role
+ * can make a schema of the same name. They are read as they are stored, in no session of the owner:
+ * any role may ask for any number of records, also in a transaction that has written one. */
+std::string rows_of(const std::string& oid, const std::string& columns)
 {
-    std::vector<RecordTable> tables;
-    /* Mostly there is no such schema. To plan the query below takes ten times as long. */
-    if (connection.query("SELECT FROM pg_namespace WHERE nspname ~ " + pattern).rows() == 0)
-        return tables;
-    const Result rows =
-        connection.query(R"(
-        SELECT c.oid, n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.relname = $1 AND c.relkind = 'r' AND n.nspname ~ )" +
-                             pattern + " AND n.oid NOT IN (" + untrusted_schemas(pattern) + ")",
-                         {table});
-    for (int i = 0; i < rows.rows(); i++)
-        tables.push_back({rows.text(i, 0), rows.text(i, 1)});
-    return tables;
+    return "snowflake_internal.stored_rows(" + oid + ") AS r (" + columns + ")";
 }
 
-/* A SELECT of columns c1, c2 ..., all of them text, of that table and no other: when a command
- * ends, any role can make a schema of the same name. */
-std::string rows_sql(Connection& connection, const RecordTable& found, const std::string& table,
-                     const std::string& columns, int count)
+/* The records in schemas that match a pattern, an expression of SQL. A schema of that name can be
+ * planted, with statements that the command would run. So all of it must belong to trusted roles.
+ * This query reads catalogs only. */
+std::vector<Record> find_records(Connection& connection, const std::string& pattern)
 {
-    std::string list;
-    for (int i = 1; i <= count; i++)
-        list += (i == 1 ? "c" : ", c") + std::to_string(i) + " text";
-    return "SELECT * FROM snowflake_internal.rows_as_table_owner(" + found.oid + "::oid, " +
-           connection.literal("SELECT " + columns + " FROM " + found.schema + "." + table) +
-           ") AS r (" + list + ")";
+    std::vector<Record> records;
+    /* Mostly there is no such schema. To plan the query below takes ten times as long. */
+    if (connection.query("SELECT FROM pg_namespace WHERE nspname ~ " + pattern).rows() == 0)
+        return records;
+    const Result rows = connection.query(
+        R"(
+        SELECT nspname, c.oid, coalesce((SELECT oid FROM pg_class WHERE relnamespace = n.oid AND relname = 'shards'), 0)
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relname = 'state' AND c.relkind = 'r' AND n.nspname ~ )" +
+        pattern + " AND n.oid NOT IN (" + untrusted_schemas(pattern) + ")");
+    for (int i = 0; i < rows.rows(); i++)
+        records.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2)});
+    return records;
 }
 
 /* A row for each shard. */
 std::vector<MoveState> read_matching_moves(Connection& connection, const std::string& pattern)
 {
     std::string sql;
-    for (const RecordTable& record : find_records(connection, pattern))
-        sql += (sql.empty() ? "" : " UNION ALL ") +
-               rows_sql(connection, record, "state CROSS JOIN " + record.schema + ".shards AS s",
-                        "'" + record.schema +
-                            "', s.number, s.schema_name, id, other, step, marker, is_reversible, "
-                            "is_reverse, is_equal, is_held, to_char(compared_at AT TIME ZONE "
-                            "'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')",
-                        12);
+    for (const Record& record : find_records(connection, pattern))
+        sql +=
+            (sql.empty() ? "SELECT '" : " UNION ALL SELECT '") + record.schema +
+            R"(', s.number, s.schema_name, id, other, step, marker, is_reversible, is_reverse, is_equal, is_held,
+                  to_char(compared_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+                  FROM )" +
+            rows_of(record.state,
+                    "id uuid, other text, step text, marker uuid, is_reversible boolean, "
+                    "is_reverse boolean, is_equal boolean, is_held boolean, compared_at "
+                    "timestamptz") +
+            " CROSS JOIN (SELECT * FROM " +
+            rows_of(record.shards, "number integer, schema_name name") + ") AS s";
     std::vector<MoveState> moves;
     if (sql.empty())
         return moves;
-    const Result rows = connection.query(
-        "SELECT * FROM (" + sql + ") AS s ORDER BY substring(c1, '[0-9]+$')::integer, c2::integer");
+    const Result rows =
+        connection.query("SELECT * FROM (" + sql +
+                         ") AS s (name) ORDER BY substring(name, '[0-9]+$')::integer, number");
     for (int i = 0; i < rows.rows(); i++) {
         if (moves.empty() || moves.back().name != rows.text(i, 0))
             moves.push_back({rows.text(i, 0),
@@ -151,6 +150,20 @@ std::optional<MoveState> read_move(Connection& connection, const std::string& na
     return moves.empty() ? std::nullopt : std::optional<MoveState>(moves.front());
 }
 
+std::string read_noted_definition(Connection& connection, const std::string& name)
+{
+    const std::string pattern = "'^" + name + "$'";
+    const Result table = connection.query(
+        "SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace "
+        "WHERE relname = 'noted' AND nspname ~ " +
+        pattern + " AND n.oid NOT IN (" + untrusted_schemas(pattern) + ")");
+    if (table.rows() == 0)
+        return "";
+    const Result noted = connection.query("SELECT of_definition FROM " +
+                                          rows_of(table.text(0, 0), "of_definition text"));
+    return noted.rows() == 0 ? "" : noted.text(0, 0);
+}
+
 void warn_of_unread_records(Connection& connection)
 {
     const Result found = untrusted_objects(connection, "'^snowflake_(move_[0-9]{1,4}|split)$'");
@@ -168,15 +181,15 @@ void warn_of_unread_records(Connection& connection)
  * it. home is NULL while no shard is closed, and again at the end. */
 std::optional<SplitState> read_split(Connection& connection)
 {
-    const std::vector<RecordTable> found = find_records(connection, "'^snowflake_split$'");
+    const std::vector<Record> found = find_records(connection, "'^snowflake_split$'");
     if (found.empty())
         return {};
     const Result row = connection.query(
-        rows_sql(connection, found[0], "state",
-                 "id, old_server, new_server, step, is_new, seal, standby_start, "
-                 "pg_is_in_recovery() OR home IS NULL OR EXISTS (SELECT FROM pg_replication_slots "
-                 "WHERE slot_name = home)",
-                 8));
+        "SELECT id, old_server, new_server, step, is_new, seal, standby_start, "
+        "pg_is_in_recovery() OR home IS NULL OR EXISTS (SELECT FROM pg_replication_slots "
+        "WHERE slot_name = home) FROM " +
+        rows_of(found[0].state, "id uuid, old_server text, new_server text, step text, is_new "
+                                "boolean, seal uuid, standby_start text, home text"));
     if (row.rows() == 0)
         return {};
     return SplitState{row.text(0, 0),
@@ -191,14 +204,13 @@ std::optional<SplitState> read_split(Connection& connection)
 
 std::vector<SplitShard> read_split_shards(Connection& connection)
 {
-    const std::vector<RecordTable> found =
-        find_records(connection, "'^snowflake_split$'", "shards");
+    const std::vector<Record> found = find_records(connection, "'^snowflake_split$'");
     if (found.empty())
         return {};
-    const Result rows =
-        connection.query(rows_sql(connection, found[0], "shards",
-                                  "number, schema_name, quote_ident(schema_name), leaves", 4) +
-                         " ORDER BY c1::integer");
+    const Result rows = connection.query(
+        "SELECT number, schema_name, quote_ident(schema_name), leaves FROM " +
+        rows_of(found[0].shards, "number integer, schema_name name, leaves boolean") +
+        " ORDER BY number");
     std::vector<SplitShard> shards;
     for (int i = 0; i < rows.rows(); i++)
         shards.push_back({{static_cast<int>(rows.number(i, 0)), rows.text(i, 1), rows.text(i, 2)},

@@ -26,6 +26,11 @@ std::vector<MoveState> read_moves(Connection& connection);
 /* The one of this name. */
 std::optional<MoveState> read_move(Connection& connection, const std::string& name);
 
+/* The fingerprint of the definition that a move has copied, as its record has it; empty if there is
+ * none. Within a transaction of the caller the schema of the record stays, and its functions are
+ * those of a trusted role. */
+std::string read_noted_definition(Connection& connection, const std::string& name);
+
 /* Warns of a record that is not read, because another role that is no superuser has made it, or
  * planted it. Verbs that must know of each move call it. */
 void warn_of_unread_records(Connection& connection);

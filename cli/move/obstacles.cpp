@@ -106,12 +106,22 @@ void tell_of_event_triggers(Connection& target)
         warn(target.server() + ": " + visible(trigger) + " while the definition is made there");
 }
 
+/* Rows are read and written in sessions of the tables' owners. */
+Obstacles find_session_problems(Connection& server, Connection& source, const Shards& shards)
+{
+    const std::string owners = source.query(table_owners_sql, {schemas_of(shards)}).text(0, 0);
+    Obstacles found;
+    found.read(server, session_problems_sql, {owners, schemas_of(shards)});
+    return found;
+}
+
 /* The obstacles on the source. */
 Obstacles find_on_source(Connection& source, const Move& move, const Limits& limits)
 {
     Obstacles found = find_on_publisher(source);
     found.read(source, kOldTransactions, {limits.seconds()});
     found.add(find_taken_names(source, move));
+    found.add(find_session_problems(source, source, move.shards));
     found.add(find_not_replicable(source, move.shards));
     found.add(find_unqualified_names(source, move.shards));
     found.add(find_extensions_in(source, schemas_of(move.shards)));
@@ -168,6 +178,8 @@ Obstacles find_on_target(Servers& servers, const Move& move, const std::string& 
                   "Make it anew: CREATE DATABASE ... ENCODING '" + source.encoding() +
                       "' TEMPLATE template0;");
     found.add(find_missing_rights(target, read_owners(source, move.shards), publisher));
+    if (has_extension(target))
+        found.add(find_session_problems(target, source, move.shards));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));
     /* A missing extension or right, or a schema that is there, would make the trial fail with

@@ -56,7 +56,7 @@ std::string key_of(Connection& connection, const std::string& table)
 KeyColumns key_columns_of(Connection& connection, const std::string& table)
 {
     const Result key = connection.query(R"(
-        SELECT string_agg(quote_ident(attname), ', ' ORDER BY place),
+        SELECT CASE WHEN max(atttypid) < 16384 THEN string_agg(quote_ident(attname), ', ' ORDER BY place) END,
                string_agg(format('%I::text AS %1$I', attname), ', ' ORDER BY place),
                string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY place))" +
                                             kFromKey,
@@ -70,8 +70,7 @@ Result read_rows(Connection& connection, const std::string& table, const std::st
     std::string list;
     for (int i = 1; i <= columns; i++)
         list += (i == 1 ? "c" : ", c") + std::to_string(i) + " text";
-    return connection.query("SELECT * FROM snowflake_internal.rows_as_table_owner($1::regclass, "
-                            "$2) AS r (" +
-                                list + ")",
-                            {table, sql});
+    return connection.query(
+        "SELECT * FROM snowflake_internal.session_rows($1::regclass, $2) AS r (" + list + ")",
+        {table, sql});
 }

@@ -23,7 +23,8 @@ std::string row_text_of(Connection& connection, const std::string& table);
  * collations of two servers may differ. */
 std::string key_of(Connection& connection, const std::string& table);
 
-/* The same columns: their names; as text, under these names; and with their types. */
+/* The same columns: their names; as text, under these names; and with their types. No names if a
+ * type is not PostgreSQL's own: its name can lead to a type of another role by now. */
 struct KeyColumns {
     std::string names;
     std::string texts;
@@ -31,9 +32,8 @@ struct KeyColumns {
 };
 KeyColumns key_columns_of(Connection& connection, const std::string& table);
 
-/* The rows of a query of this table, all values as text, with the rights of the table's owner: the
- * planner and the casts of a row call functions that the owner chose. A role that may not act as
- * the owner reads with its own rights. The query has no literal of a type that the owner could have
- * made, because that would be read with the rights of the caller. */
+/* The rows of a query of this table, all values as text, in a session of the table's owner: the
+ * planner and the casts of a row call functions that the owner chose. The query reads no relation
+ * of another role (42501), and names no type that another role could have made. */
 Result read_rows(Connection& connection, const std::string& table, const std::string& sql,
                  int columns);

@@ -100,7 +100,7 @@ private:
 
     /* Goes on while clearly fewer parts are left at each try. */
     void compare_parts_of(const SizedTable& table)
-    {
+    try {
         Comparison comparison(publisher_, follower_, table.name);
         comparison.read(slot_);
         double open = std::numeric_limits<double>::max();
@@ -129,6 +129,8 @@ private:
             found_.unknown.push_back("table " + table.name + ": " + unknown);
         if (difference.empty() && unknown.empty())
             tell({table.name});
+    } catch (const ServerError& error) {
+        found_.unknown.push_back("table " + table.name + ": " + why_unread(error));
     }
 
     void add(const SizedTable& table, std::uint64_t rows)
@@ -195,7 +197,10 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
             found.push_back("table " + table + ": " + text);
     };
     for (const SizedTables& batch : batches_of(compared)) {
+        /* Another session reads the parts. It must not wait for one that waits for this lock. */
+        snapshot.run("SAVEPOINT digests");
         const std::vector<bool> equal = are_equal(source, snapshot, batch);
+        snapshot.run("ROLLBACK TO digests; RELEASE digests");
         for (std::size_t i = 0; i < batch.size(); i++) {
             if (!equal[i])
                 compare(batch[i].name, false);

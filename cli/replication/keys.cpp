@@ -30,12 +30,13 @@ struct Key {
         : table(keys.text(i, 0)), name(keys.text(i, 1)), other(keys.text(i, 2)),
           violations(keys.text(i, 3)), one_violation(keys.text(i, 4)), referred(keys.text(i, 5)),
           columns(keys.text(i, 6)), rows(keys.text(i, 7)), schema(keys.text(i, 8)),
-          oid(keys.text(i, 9)), as_owner(keys.text(i, 10))
+          oid(keys.text(i, 9)), as_owner(keys.text(i, 10)), is_foreign(keys.flag(i, 11))
     {
     }
 
     const std::string table, name, other, violations, one_violation, referred, columns, rows,
         schema, oid, as_owner; /* of the table */
+    const bool is_foreign;     /* the other table has another owner */
 };
 
 std::vector<Key> read_keys(Connection& connection, const Shards& shards, bool only_leaving)
@@ -63,16 +64,14 @@ Result read_within(Connection& connection, Clock::time_point deadline, const std
     return rows;
 }
 
-/* A query of both tables would run code of one owner with the rights of the other. The target
- * checks the key. */
 void note(Connection& connection, const Key& key, const ServerError& error,
           UncheckedKeys& unchecked)
 {
     connection.rollback();
     if (error.sqlstate == kQueryCanceled || error.sqlstate == kLockTimeout)
         unchecked.add_late(key.table, key.name);
-    else if (error.sqlstate == kInsufficientPrivilege)
-        unchecked.add_foreign(key.schema, key.table, key.name, key.other);
+    else if (error.sqlstate == kInsufficientPrivilege) /* of a policy, for example */
+        unchecked.add_unread(key.schema, key.table, key.name, first_line(error.what()));
     else
         throw error;
 }
@@ -84,22 +83,22 @@ void UncheckedKeys::add_late(const std::string& table, const std::string& key)
     late_.insert(table + " " + key);
 }
 
-void UncheckedKeys::add_foreign(const std::string& schema, const std::string& table,
-                                const std::string& key, const std::string& other)
+void UncheckedKeys::add_unread(const std::string& schema, const std::string& table,
+                               const std::string& key, const std::string& reason)
 {
     if (first_.empty())
         first_ = "foreign key " + visible(key) + " of table " + visible(table) +
-                 " was not checked, because table " + visible(other) + " has another owner";
-    foreign_.insert(table + " " + key);
+                 " was not checked: " + reason;
+    unread_.insert(table + " " + key);
     schemas_.insert(schema);
 }
 
 UncheckedKeys::~UncheckedKeys()
 {
     if (!first_.empty())
-        warn(first_ + (foreign_.size() == 1
+        warn(first_ + (unread_.size() == 1
                            ? ""
-                           : "; nor were " + count_of(foreign_.size() - 1, "more key") + ", of " +
+                           : "; nor were " + count_of(unread_.size() - 1, "more key") + ", of " +
                                  count_of(schemas_.size(), "shard")));
     if (!late_.empty())
         warn(count_of(late_.size(), "foreign key") + " could not be checked within " +
@@ -113,7 +112,12 @@ Obstacles find_broken_references(Connection& connection, const Shards& shards,
     Obstacles found;
     for (const Key& key : read_keys(connection, shards, only_leaving))
         try {
-            if (read_within(connection, deadline, key.oid, key.one_violation).rows() > 0)
+            /* A query of both tables would run code of one owner with the rights of the other. The
+             * target checks the key. */
+            if (key.is_foreign)
+                unchecked.add_unread(key.schema, key.table, key.name,
+                                     "table " + visible(key.other) + " has another owner");
+            else if (read_within(connection, deadline, key.oid, key.one_violation).rows() > 0)
                 found.add(connection.server(),
                           "rows of table " + visible(key.table) + " violate its foreign key " +
                               visible(key.name) + " to table " + visible(key.other),

@@ -22,13 +22,13 @@ public:
     ~UncheckedKeys();
 
     void add_late(const std::string& table, const std::string& key);
-    /* other: the table to which it refers; of another owner. */
-    void add_foreign(const std::string& schema, const std::string& table, const std::string& key,
-                     const std::string& other);
+    /* reason: why the owner of the table cannot read the rows. */
+    void add_unread(const std::string& schema, const std::string& table, const std::string& key,
+                    const std::string& reason);
 
 private:
     std::set<std::string> late_;
-    std::set<std::string> foreign_;
+    std::set<std::string> unread_;
     std::set<std::string> schemas_; /* of these */
     std::string first_;             /* of these, as text */
 };

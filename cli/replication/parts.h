@@ -23,6 +23,9 @@ struct Part {
 };
 using Parts = std::map<std::int64_t, Part>;
 
+/* Why rows cannot be compared, if the error is of a right or policy; else throws it. */
+std::string why_unread(const ServerError& error);
+
 /* Compares like compare_table(). The caller has called set_row_text() for both. */
 std::string compare_parts(Connection& one, Connection& other, const std::string& table,
                           bool is_counted);

@@ -30,6 +30,20 @@ LATERAL (SELECT format('row security is forced on table %s', c.oid::regclass),
          WHERE missing IS NOT NULL) AS r (reason, statement)
 WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind = 'r' ORDER BY c.oid::regclass::text LIMIT 1
 
+-- name: table_owners
+-- The owners of the tables of the schemas $1.
+SELECT coalesce(array_agg(DISTINCT rolname), '{}') FROM pg_class JOIN pg_roles AS r ON r.oid = relowner
+WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind IN ('r', 'p')
+
+-- name: session_problems
+-- Why there can be no session of one of the roles $1 on its tables in the schemas $2, which need not be there. A role that is missing, and
+-- one as which the current role may not act, are other obstacles.
+SELECT DISTINCT p.problem, p.hint
+FROM pg_roles AS r CROSS JOIN unnest('{0}'::oid[] || ARRAY(SELECT to_regnamespace(s)::oid FROM unnest($2::text[]) AS s)) AS n (schema)
+CROSS JOIN LATERAL snowflake_internal.session_problem(n.schema, r.oid) AS p
+WHERE rolname = ANY ($1::name[]) AND (pg_has_role(r.oid, 'MEMBER') AND NOT rolsuper OR current_setting('is_superuser')::boolean)
+AND p.problem IS NOT NULL
+
 -- name: sole_owner
 -- Row types have the owner of their table, and arrays that of their elements.
 SELECT min(rolname::text) FROM (

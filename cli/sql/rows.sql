@@ -7,7 +7,8 @@
 SELECT conrelid::regclass, quote_ident(conname), confrelid::regclass, violations, 'SELECT 1::text FROM (' || violations || ' LIMIT 1) AS v',
        referred, columns, rows, connamespace::regnamespace, conrelid,
        CASE WHEN pg_get_userbyid(c.relowner) <> current_user
-            THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(c.relowner)) ELSE '' END
+            THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(c.relowner)) ELSE '' END,
+       c.relowner <> p.relowner
 FROM pg_constraint AS f
 JOIN pg_class AS c ON c.oid = conrelid JOIN pg_class AS p ON p.oid = confrelid
 CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END || conrelid::regclass,

@@ -70,6 +70,9 @@ extern const char hashed_enums_sql[];
 /* rights.sql */
 extern const char owners_sql[];
 extern const char not_as_owner_sql[];
+extern const char table_owners_sql[];
+extern const char session_problems_sql[];
+extern const char worker_code_sql[];
 extern const char agreed_rights_sql[];
 extern const char gained_rights_sql[];
 extern const char sole_owner_sql[];

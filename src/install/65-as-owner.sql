@@ -1,14 +1,5 @@
 -- Functions that still work in the session of the caller, with the rights of an owner in a security-restricted operation.
 
--- The rows of a query with the rights of a table's owner, who sees all of its rows, and with an empty search_path; all values as text.
-CREATE FUNCTION snowflake_internal.rows_as_table_owner(tbl regclass, query text) RETURNS SETOF record
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_rows_as_table_owner';
-
--- Number of a table's rows and the sum of their hashes, for the comparison of two servers, read as
--- rows_as_table_owner() reads them; null where hashes do not do.
-CREATE FUNCTION snowflake_internal.digest(tbl regclass, OUT rows bigint, OUT digest bigint)
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_digest';
-
 -- Whether a script is more than comments; whether a statement of it begins or ends a transaction.
 CREATE FUNCTION snowflake_internal.has_statements(statements text) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_has_statements';

@@ -1,8 +1,11 @@
 -- SQL that snowflake-shard carries into a shard runs in a session of the shard's owner: a background worker that is authenticated as
 -- that role, kept for the caller's session. Whether the caller may act as the owner, and no other right, is asked.
 
--- Why SQL cannot run in a session of the schema's owner, and the statement that mends it; NULL if it can.
+-- Why SQL cannot run in a session of the schema's owner, or of another role on that role's tables there, and the statement that mends it; NULL
+-- if it can.
 CREATE FUNCTION snowflake_internal.session_problem(schema regnamespace, OUT problem text, OUT hint text)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_problem';
+CREATE FUNCTION snowflake_internal.session_problem(schema regnamespace, role oid, OUT problem text, OUT hint text)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_problem';
 
 -- A session of the schema's owner, new or as new; runs the commands in it, such as BEGIN, and makes the schema its search_path.
@@ -30,3 +33,8 @@ CREATE FUNCTION snowflake_internal.session_query(query text, first bigint, secon
 -- The next rows of that query, at most so many; all values as text.
 CREATE FUNCTION snowflake_internal.session_fetch(most integer) RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_fetch';
+
+-- The rows of a query that reads this table and no relation of another role, in a session of the table's owner; all values as text. Values are
+-- written as the settings of the caller say, and in the caller's snapshot if it works with one.
+CREATE FUNCTION snowflake_internal.session_rows(tbl regclass, query text) RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_rows';

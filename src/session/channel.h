@@ -26,6 +26,7 @@ enum class Kind : char {
     alone = 'A',    /* one statement of others, in no transaction */
     query = 'D',    /* opens the cursor snowflake_rows: the parameters, then the text */
     schema = 'E',   /* the OID of a schema: locks it, and makes it the search_path */
+    table = 'T', /* the OID of a table, whether to wait for its lock, and a query that reads it */
 };
 
 } // namespace snowflake::session

@@ -5,6 +5,7 @@
 #include "execute.h"
 #include "channel.h"
 #include "query.h"
+#include "table.h"
 
 using namespace snowflake;
 using namespace snowflake::session;
@@ -41,7 +42,7 @@ void refuse_transaction(const Node* statement)
 List* parse(const char* text, Kind kind)
 {
     List* statements = pg_parse_query(text);
-    if (kind == Kind::alone && list_length(statements) != 1)
+    if ((kind == Kind::alone || kind == Kind::table) && list_length(statements) != 1)
         ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("the text is not one statement")));
     ListCell* cell = nullptr;
     foreach (cell, statements) {
@@ -63,15 +64,24 @@ void start_statement()
     StartTransactionCommand();
 }
 
+/* of: the query is one of this table alone; null if it may be any. */
+List* rewrite(RawStmt* statement, const char* text, const table::OfOwner* of)
+{
+    Query* query = parse_analyze_fixedparams(statement, text, nullptr, 0, nullptr);
+    if (of != nullptr)
+        table::require_names(query, *of);
+    return pg_rewrite_query(query);
+}
+
 /* memory outlives the transaction, which the statement may end. */
-Portal plan(RawStmt* statement, const char* text, MemoryContext memory)
+Portal plan(RawStmt* statement, const char* text, MemoryContext memory, const table::OfOwner* of)
 {
     const MemoryContext of_transaction = MemoryContextSwitchTo(memory);
     const bool has_snapshot = analyze_requires_snapshot(statement);
     if (has_snapshot)
         PushActiveSnapshot(GetTransactionSnapshot());
-    List* queries = pg_analyze_and_rewrite_fixedparams(statement, text, nullptr, 0, nullptr);
-    List* plans = pg_plan_queries(queries, text, CURSOR_OPT_PARALLEL_OK, nullptr);
+    List* plans =
+        pg_plan_queries(rewrite(statement, text, of), text, CURSOR_OPT_PARALLEL_OK, nullptr);
     if (has_snapshot)
         PopActiveSnapshot();
     const Portal portal = CreatePortal("", true, true);
@@ -85,13 +95,14 @@ Portal plan(RawStmt* statement, const char* text, MemoryContext memory)
 }
 
 /* Rows that nobody reads fill no queue. */
-void run(RawStmt* statement, const char* text, MemoryContext memory, CommandDest dest)
+void run(RawStmt* statement, const char* text, MemoryContext memory, CommandDest dest,
+         const table::OfOwner* of)
 {
     if (ends_transaction(statement->stmt))
         StartTransactionCommand();
     else
         start_statement();
-    const Portal portal = plan(statement, text, memory);
+    const Portal portal = plan(statement, text, memory, of);
     DestReceiver* receiver = CreateDestReceiver(dest);
     if (dest == DestRemote)
         SetRemoteDestReceiverParams(receiver, portal);
@@ -101,15 +112,15 @@ void run(RawStmt* statement, const char* text, MemoryContext memory, CommandDest
     CommitTransactionCommand();
 }
 
-void run_all(const char* sql, Kind kind, MemoryContext memory)
+void run_all(const char* sql, Kind kind, MemoryContext memory, const table::OfOwner* of = nullptr)
 {
     debug_query_string = sql;
     pgstat_report_activity(STATE_RUNNING, sql);
-    const CommandDest dest = kind == Kind::commands ? DestRemote : DestNone;
+    const CommandDest dest = kind == Kind::commands || kind == Kind::table ? DestRemote : DestNone;
     ListCell* cell = nullptr;
     foreach (cell, parse(sql, kind)) {
         CHECK_FOR_INTERRUPTS();
-        run(lfirst_node(RawStmt, cell), sql, memory, dest);
+        run(lfirst_node(RawStmt, cell), sql, memory, dest, of);
     }
 }
 
@@ -147,6 +158,17 @@ void require_encoding()
                                pg_get_client_encoding_name(), GetDatabaseEncodingName())));
 }
 
+/* The lock lasts until the end of the transaction block. */
+void read_table(StringInfo request, Oid role, MemoryContext memory)
+{
+    const table::OfOwner of = {pq_getmsgint(request, 4), role};
+    const bool waits = pq_getmsgbyte(request) != 0;
+    start_statement();
+    table::lock(of, AccessShareLock, waits);
+    CommitTransactionCommand();
+    run_all(pq_getmsgrawstring(request), Kind::table, memory, &of);
+}
+
 /* The bigint parameters of a query, then its text. */
 void open_query(StringInfo request)
 {
@@ -172,6 +194,9 @@ void session::execute(StringInfo request, Oid role, MemoryContext memory)
         break;
     case Kind::query:
         open_query(request);
+        break;
+    case Kind::table:
+        read_table(request, role, memory);
         break;
     case Kind::schema:
         use_schema(pq_getmsgint(request, 4), role);

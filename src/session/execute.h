@@ -13,7 +13,8 @@ namespace snowflake::session
  *   0A000          it has changed client_encoding
  *   42601          not one query, not one statement
  *   25P02          the transaction is aborted
- *   55000          the schema belongs to another role than that of the session
+ *   55000          the schema or table belongs to another role than that of the session
+ *   42501, 42P01   a query of a table names a relation of another role; it does not name the table
  */
 void execute(StringInfo request, Oid role, MemoryContext memory);
 

@@ -1,7 +1,6 @@
 /* The SQL function that sums up the rows of a table, so that two servers can compare theirs. */
-#include "errors.h"
-#include "owner.h"
 #include "pg.h"
+#include "stored.h"
 
 using namespace snowflake;
 
@@ -156,45 +155,24 @@ struct Digest {
     std::uint64_t sum; /* modulo 2^64, so that it does not depend on the order of the rows */
 };
 
-/* The snapshot is taken under the lock: in an earlier one, a table that was rewritten while this
- * waited for the lock would have no rows. In REPEATABLE READ it is that of the transaction. */
-Digest digest_of(Relation table)
+struct Sum {
+    Columns columns;
+    Digest digest;
+};
+
+void add_row(TupleTableSlot* row, void* state)
 {
-    const Columns columns = columns_of(RelationGetDescr(table));
-    const MemoryContext of_row =
-        AllocSetContextCreate(CurrentMemoryContext, "snowflake row", ALLOCSET_DEFAULT_SIZES);
-    TupleTableSlot* slot = table_slot_create(table, nullptr);
-    const Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
-    const TableScanDesc scan = pg::begin_table_scan(table, snapshot);
-    Digest digest = {0, !columns.has_virtual, 0};
-    const MemoryContext before = MemoryContextSwitchTo(of_row);
-    while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
-        CHECK_FOR_INTERRUPTS();
-        slot_getallattrs(slot);
-        digest.sum += hash_of_row(columns, slot);
-        digest.rows++;
-        MemoryContextReset(of_row);
-    }
-    MemoryContextSwitchTo(before);
-    table_endscan(scan);
-    UnregisterSnapshot(snapshot);
-    ExecDropSingleTupleTableSlot(slot);
-    MemoryContextDelete(of_row);
-    return digest;
+    auto* sum = static_cast<Sum*>(state);
+    sum->digest.sum += hash_of_row(sum->columns, row);
+    sum->digest.rows++;
 }
 
-/* Checks SELECT of all columns as rows_as_table_owner() would: the caller looks up the schema, and
- * the owner reads. A policy that hides rows is an error, because it is code of the owner. */
-void require_select(Oid table, Oid caller)
+Digest digest_of(Relation table)
 {
-    const Oid schema = get_rel_namespace(table);
-    const AclResult of_table = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
-    if (!pg::may_use_schema(schema, caller))
-        aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(schema));
-    if (of_table != ACLCHECK_OK &&
-        pg_attribute_aclcheck_all(table, GetUserId(), ACL_SELECT, ACLMASK_ALL) != ACLCHECK_OK)
-        aclcheck_error(of_table, OBJECT_TABLE, get_rel_name(table));
-    errors::require_all_rows(table);
+    Sum sum = {columns_of(RelationGetDescr(table)), {}};
+    sum.digest.is_known = !sum.columns.has_virtual;
+    stored::read(table, add_row, &sum);
+    return sum.digest;
 }
 
 } // namespace
@@ -208,12 +186,10 @@ extern "C" {
  * Tables of two servers with the same digest have the same rows, as ROW(...)::text with the columns
  * in the order of their names. Tables with the same rows can have other digests: on another
  * architecture, for example. NULL for a table with virtual columns. The caller sets DateStyle and
- * the like, because values of some types are hashed as text. No code of the owner runs: there is no
- * plan and no expression. Equal digests tell of no accident; somebody who may write to the table can
- * choose rows with the digest of others.
+ * the like, because values of some types are hashed as text. Equal digests tell of no accident;
+ * somebody who may write to the table can choose rows with the digest of others.
  *
- *   42P01, 42809   no such relation, no ordinary table
- *   42501          a missing privilege, or a policy that may hide rows
+ *   42P01, 42809, 42501   as stored::open()
  */
 PG_FUNCTION_INFO_V1(snowflake_digest);
 PGDLLEXPORT Datum snowflake_digest(PG_FUNCTION_ARGS)
@@ -221,15 +197,9 @@ PGDLLEXPORT Datum snowflake_digest(PG_FUNCTION_ARGS)
     TupleDesc row_type = nullptr;
     if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "return type must be a row type");
-    const Oid oid = PG_GETARG_OID(0);
-    owner::Rights rights = {};
-    owner::become_of_table(rights, oid);
-    require_select(oid, rights.user);
-    const Relation table = table_open(oid, NoLock);
-    errors::require_ordinary_table(table);
+    const Relation table = stored::open(PG_GETARG_OID(0));
     const Digest digest = digest_of(table);
     table_close(table, NoLock);
-    owner::become_again(rights);
     Datum values[] = {Int64GetDatum(digest.rows),
                       Int64GetDatum(static_cast<std::int64_t>(digest.sum))};
     bool nulls[] = {false, !digest.is_known};

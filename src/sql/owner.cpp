@@ -101,16 +101,6 @@ bool owner::is_callers(Oid schema)
     return !has_owners_rights(lock_schema(schema));
 }
 
-Oid owner::become_of_table(Rights& rights, Oid table)
-{
-    LockRelationOid(table, AccessShareLock);
-    const Oid owner = of_table(table);
-    begin(rights);
-    if (has_owners_rights(owner))
-        become_owner(rights, owner, "the table");
-    return owner;
-}
-
 void owner::become_role(Rights& rights, Oid role)
 {
     if (!pg::may_become(role))

@@ -28,16 +28,11 @@ struct Rights {
 };
 
 /*
- * The object is locked in ACCESS SHARE mode to the end of the transaction, and its owner is read
- * after the lock. search_path is empty. An error of a missing privilege
- * names the role (CONTEXT). Rights must stay where they are until become_again(): the stack of
- * error contexts points to them. After an error AbortTransaction() or AbortSubTransaction()
- * restores the user and the settings.
- *
- *   42P01   no such table
+ * search_path is empty. An error of a missing privilege names the role (CONTEXT). Rights must stay
+ * where they are until become_again(): the stack of error contexts points to them. After an error
+ * AbortTransaction() or AbortSubTransaction() restores the user and the settings.
  */
-Oid become_of_table(Rights& rights, Oid table); /* returns the owner */
-/* The role itself; 42501 if the caller may not act as it. */
+/* 42501 if the caller may not act as the role. */
 void become_role(Rights& rights, Oid role);
 void become_again(const Rights& rights);
 

@@ -7,19 +7,12 @@ using namespace snowflake;
 namespace
 {
 
-struct Expected {
-    Oid table; /* invalid: nothing is expected */
-    Oid owner;
-};
-
 /* What a query reads, as look_at() finds it. */
 struct Seen {
-    Expected expected;
-    bool has_table;
+    Oid owner;
     Oid foreign; /* the first table of another owner */
 };
 
-Expected expected = {};
 Oid guarded_owner = InvalidOid; /* invalid: outside of guard() */
 int foreign_plans = 0; /* queries with tables of others that are planned, one in the other */
 planner_hook_type previous_hook = nullptr;
@@ -28,7 +21,7 @@ bool is_installed = false;
 
 void note_owner(Oid table, Seen& seen)
 {
-    if (!OidIsValid(seen.foreign) && owner::of_table(table) != seen.expected.owner)
+    if (!OidIsValid(seen.foreign) && owner::of_table(table) != seen.owner)
         seen.foreign = table;
 }
 
@@ -38,7 +31,6 @@ void look_at_table(const RangeTblEntry* entry, Seen& seen)
 {
     if (entry->relid < FirstNormalObjectId)
         return;
-    seen.has_table = seen.has_table || entry->relid == seen.expected.table;
     note_owner(entry->relid, seen);
     if (!entry->inh)
         return;
@@ -64,28 +56,6 @@ bool look_at(Node* node, void* state)
     return pg::walk_query(query, look_at, state);
 }
 
-/* One query: those that functions of the owner plan meanwhile are the owner's own. */
-void look_at_first(Query* query)
-{
-    if (!OidIsValid(expected.table))
-        return;
-    Seen seen = {expected, false, InvalidOid};
-    expected = {};
-    look_at(reinterpret_cast<Node*>(query), &seen);
-    if (OidIsValid(seen.foreign))
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                 errmsg("table %s belongs to role %s, and the query works with the rights of "
-                        "role %s",
-                        errors::name_of(seen.foreign),
-                        errors::name_of_role(owner::of_table(seen.foreign)),
-                        errors::name_of_role(seen.expected.owner))));
-    if (!seen.has_table)
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("the query does not read table %s: its name has changed",
-                               errors::name_of(seen.expected.table))));
-}
-
 bool is_guarded()
 {
     return OidIsValid(guarded_owner) && GetUserId() == guarded_owner;
@@ -93,7 +63,7 @@ bool is_guarded()
 
 bool reads_foreign_table(Query* query)
 {
-    Seen seen = {{InvalidOid, guarded_owner}, false, InvalidOid};
+    Seen seen = {guarded_owner, InvalidOid};
     look_at(reinterpret_cast<Node*>(query), &seen);
     return OidIsValid(seen.foreign);
 }
@@ -109,7 +79,6 @@ PlannedStmt* plan_by_next(Query* query, Others... others)
 template <typename... Others>
 PlannedStmt* plan(Query* query, Others... others)
 {
-    look_at_first(query);
     if (!is_guarded() || !reads_foreign_table(query))
         return plan_by_next(query, others...);
     PlannedStmt* planned = nullptr;
@@ -152,21 +121,6 @@ void install()
 }
 
 } // namespace
-
-void owner_plan::expect(Oid table, Oid owner, void (*work)(void*), void* argument)
-{
-    install();
-    expected = {table, owner};
-    PG_TRY();
-    {
-        work(argument);
-    }
-    PG_FINALLY();
-    {
-        expected = {};
-    }
-    PG_END_TRY();
-}
 
 void owner_plan::guard(Oid owner, void (*work)(void*), void* argument)
 {

@@ -1,6 +1,7 @@
 /*
  * Functions of versions 1.0 and 1.1 that later ones have not. Their install scripts name them, and
- * CREATE FUNCTION looks for them in the library: in CREATE EXTENSION ... VERSION, and in pg_upgrade.
+ * CREATE FUNCTION looks for them in the library: in CREATE EXTENSION ... VERSION, and in
+ * pg_upgrade.
  */
 #include "pg.h"
 
@@ -30,5 +31,6 @@ extern "C" {
 REMOVED(snowflake_columns_as_owner)
 REMOVED(snowflake_is_maintenance)
 REMOVED(snowflake_rows_as_owner)
+REMOVED(snowflake_rows_as_table_owner)
 REMOVED(snowflake_run_as_owner)
 }

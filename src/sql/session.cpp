@@ -4,6 +4,7 @@
  * lock.
  */
 #include "errors.h"
+#include "owner_session.h"
 #include "pg.h"
 #include "session/session.h"
 
@@ -16,53 +17,6 @@ namespace
 const char* text_argument(FunctionCallInfo fcinfo, int index)
 {
     return text_to_cstring(PG_GETARG_TEXT_PP(index));
-}
-
-/* InvalidOid if the schema does not exist. The lock ends here: a statement of the session could
- * wait for it. */
-Oid owner_of(Oid schema)
-{
-    LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
-    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-    const Oid owner = HeapTupleIsValid(tuple) ? pg::owner_of_schema(tuple) : InvalidOid;
-    if (HeapTupleIsValid(tuple))
-        ReleaseSysCache(tuple);
-    UnlockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
-    return owner;
-}
-
-char* text_of_row(int column)
-{
-    return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column);
-}
-
-/* A superuser's session can do anything, so no code of others may run in it. The catalogue of this
- * moment: a role that may create something there is a problem, also if nothing is there yet. */
-session::Problem foreign_code(Oid schema)
-{
-    Oid types[] = {OIDOID};
-    Datum values[] = {ObjectIdGetDatum(schema)};
-    const MemoryContext memory = CurrentMemoryContext;
-    SPI_connect();
-    if (SPI_execute_with_args("SELECT * FROM snowflake_internal.foreign_code($1)", 1, types, values,
-                              nullptr, true, 1) != SPI_OK_SELECT ||
-        SPI_processed != 1)
-        elog(ERROR, "foreign_code() has failed");
-    session::Problem problem = {text_of_row(1), text_of_row(2)};
-    if (problem.message != nullptr)
-        problem = {MemoryContextStrdup(memory, problem.message),
-                   MemoryContextStrdup(memory, problem.hint)};
-    SPI_finish();
-    return problem;
-}
-
-/* A schema that does not exist is no problem of rights: session_begin() tells it. */
-session::Problem problem_in(Oid schema, Oid owner)
-{
-    if (!OidIsValid(owner))
-        return {};
-    const session::Problem problem = session::problem_of(owner);
-    return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema) : problem;
 }
 
 struct Rows {
@@ -108,6 +62,14 @@ void put_row(StringInfo message, void* state)
             pfree(DatumGetPointer(rows->values[i]));
 }
 
+Rows rows_of(FunctionCallInfo fcinfo)
+{
+    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    const auto count = static_cast<Size>(result->setDesc->natts);
+    return {result, static_cast<Datum*>(palloc0(sizeof(Datum) * (count + 1))),
+            static_cast<bool*>(palloc0(sizeof(bool) * (count + 1)))};
+}
+
 /* Name and type of each column; a domain has its base type (SendRowDescriptionMessage()). */
 void put_columns(StringInfo message, void* state)
 {
@@ -148,14 +110,11 @@ PG_FUNCTION_INFO_V1(snowflake_session_begin);
 PGDLLEXPORT Datum snowflake_session_begin(PG_FUNCTION_ARGS)
 {
     const Oid schema = PG_GETARG_OID(0);
-    const Oid owner = owner_of(schema);
+    const Oid owner = owner_session::of_schema(schema);
     if (!OidIsValid(owner))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
                         errmsg("schema with OID %u does not exist", schema)));
-    if (const session::Problem problem = problem_in(schema, owner); problem.message != nullptr)
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("%s", problem.message),
-                        errhint("%s", problem.hint)));
-    session::begin(owner);
+    owner_session::begin(owner, schema);
     if (const char* beginning = text_argument(fcinfo, 1); *beginning != '\0')
         session::ask(session::Kind::commands, beginning);
     StringInfoData request;
@@ -166,7 +125,8 @@ PGDLLEXPORT Datum snowflake_session_begin(PG_FUNCTION_ARGS)
     PG_RETURN_VOID();
 }
 
-/* snowflake_internal.session_problem(schema regnamespace, OUT problem text, OUT hint text) */
+/* snowflake_internal.session_problem(schema regnamespace [, role oid], OUT problem text, OUT hint
+ * text) */
 PG_FUNCTION_INFO_V1(snowflake_session_problem);
 PGDLLEXPORT Datum snowflake_session_problem(PG_FUNCTION_ARGS)
 {
@@ -174,7 +134,8 @@ PGDLLEXPORT Datum snowflake_session_problem(PG_FUNCTION_ARGS)
     if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "return type must be a row type");
     const Oid schema = PG_GETARG_OID(0);
-    const session::Problem problem = problem_in(schema, owner_of(schema));
+    const Oid owner = PG_NARGS() > 1 ? PG_GETARG_OID(1) : owner_session::of_schema(schema);
+    const session::Problem problem = owner_session::problem_in(schema, owner);
     bool nulls[] = {problem.message == nullptr, problem.message == nullptr};
     Datum values[] = {nulls[0] ? Datum{0} : CStringGetTextDatum(problem.message),
                       nulls[1] ? Datum{0} : CStringGetTextDatum(problem.hint)};
@@ -240,13 +201,26 @@ PG_FUNCTION_INFO_V1(snowflake_session_fetch);
 PGDLLEXPORT Datum snowflake_session_fetch(PG_FUNCTION_ARGS)
 {
     pg::begin_rows(fcinfo, pg::kRowsAsExpected);
-    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    const auto count = static_cast<Size>(result->setDesc->natts);
-    Rows rows = {result, static_cast<Datum*>(palloc0(sizeof(Datum) * (count + 1))),
-                 static_cast<bool*>(palloc0(sizeof(bool) * (count + 1)))};
+    Rows rows = rows_of(fcinfo);
     session::ask(session::Kind::commands,
                  psprintf("FETCH FORWARD %d FROM snowflake_rows", PG_GETARG_INT32(0)),
                  {nullptr, put_row, &rows});
+    return Datum{0};
+}
+
+/* snowflake_internal.session_rows(tbl regclass, query text) returns setof record */
+PG_FUNCTION_INFO_V1(snowflake_session_rows);
+PGDLLEXPORT Datum snowflake_session_rows(PG_FUNCTION_ARGS)
+{
+    pg::begin_rows(fcinfo, pg::kRowsAsExpected);
+    const Oid table = PG_GETARG_OID(0);
+    const char* query = text_argument(fcinfo, 1);
+    Rows rows = rows_of(fcinfo);
+    owner_session::begin_of_table(table, "READ ONLY");
+    StringInfoData request = owner_session::request_of(session::Kind::table, table);
+    appendBinaryStringInfo(&request, query, static_cast<int>(strlen(query)) + 1);
+    session::ask(request, query, {nullptr, put_row, &rows});
+    session::ask(session::Kind::commands, "COMMIT");
     return Datum{0};
 }
 }

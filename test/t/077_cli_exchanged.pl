@@ -425,7 +425,7 @@ subtest 'a foreign key leads to a table of another owner' => sub {
 	as_eve($_, 'DROP INDEX eve.by_note') foreach @nodes;
 	$run = Command::run($proxy, [ $program, @move, '--dry-run' ]);
 	is($run->{status}, 0, 'without this code there is none') or diag($run->{err});
-	like($run->{err}, qr/foreign key users_country_fkey of table insta5\.users was not checked, because .* another owner/,
+	like($run->{err}, qr/foreign key users_country_fkey of table insta5\.users was not checked: .* another owner/,
 		'a warning says that the key was not checked');
 	my $index = 'CREATE INDEX by_note ON eve.countries (id, (eve.note($$index$$)))';
 	$run = run_behind(\@move, qr/^two: .*copy_rows\(/, sub { as_eve($nodes{two}, $index); 0 });
@@ -538,7 +538,7 @@ subtest 'the schema of a global table belongs to another role' => sub {
 # Runs global verify; the table is exchanged while the call of the function on server one waits for its lock.
 sub verify_exchanged
 {
-	my ($function) = @_;
+	my ($function, $other) = @_;
 	my ($text, $holder) = ('');
 	my $run = run_behind([ 'global', 'verify', @servers ], qr/^one: .*\Q$function\E\(/, sub {
 		$holder = IPC::Run::start([ 'psql', '-XAtq', '-d', $nodes{one}->connstr('postgres'), '-c', q{
@@ -550,11 +550,10 @@ sub verify_exchanged
 				WHILE NOT EXISTS (SELECT FROM pg_locks WHERE relation = 'shop.filters'::regclass AND NOT granted) LOOP
 					PERFORM pg_sleep(0.01);
 				END LOOP;
-			END $$}, '-c', q{
+			END $$}, '-c', qq{
 			SET LOCAL ROLE mallory;
 			ALTER SCHEMA shop RENAME TO away; CREATE SCHEMA shop;
-			CREATE TABLE shop.filters (id integer PRIMARY KEY, name text);
-			CREATE INDEX ON shop.filters (id, (mallory.note('index')));
+			$other;
 			COMMIT} ], '>', \$text, '2>&1');
 		await('the table is locked', sub { goes_on($holder); $text =~ /locked/ });
 		return 0; });
@@ -576,12 +575,22 @@ subtest 'the table is exchanged while its comparison waits for a lock' => sub {
 	my $run = Command::run($proxy, [ $program, @add, $is_before_16 ? '--trust-owners' : () ]);
 	is($run->{status}, 0, 'global add') or diag("$run->{out}$run->{err}");
 	# A digest reads the table that was looked up, by its OID.
-	is(verify_exchanged('digest')->{status}, 0, 'the table of before is read');
+	my $table = q{CREATE TABLE shop.filters (id integer PRIMARY KEY, name text);
+		CREATE INDEX ON shop.filters (id, (mallory.note('index')))};
+	is(verify_exchanged('digest', $table)->{status}, 0, 'the table of before is read');
 	# Digests that differ are followed by a query, whose text has the name.
 	set_on_follower('b');
-	$run = verify_exchanged('rows_as_table_owner');
-	like($run->{out} . $run->{err}, qr/table shop\.filters belongs to role mallory, and the query works with the rights/,
-		'the new table is not read');
+	# A view, too, that reads the table: its functions would run with the rights of the table's owner.
+	my $view = q{CREATE VIEW shop.filters AS SELECT id, name FROM away.filters WHERE mallory.note('view') IS NOT NULL;
+		GRANT USAGE ON SCHEMA shop TO PUBLIC; GRANT SELECT ON shop.filters TO PUBLIC};
+	$nodes{one}->safe_psql('postgres', 'GRANT SELECT ON shop.filters TO mallory');
+	foreach my $other ($table, $view)
+	{
+		$run = verify_exchanged('session_rows', $other);
+		like($run->{out} . $run->{err}, qr/table shop\.filters belongs to role mallory, and the query works with the rights/,
+			'the new one is not read');
+	}
+	$nodes{one}->safe_psql('postgres', 'REVOKE SELECT ON shop.filters FROM mallory');
 	set_on_follower('a');
 };
 
