@@ -177,7 +177,8 @@ subtest 'an administrator ends the backend of the command' => sub {
 		$command->{h}->finish;
 		is($command->{h}->result(0), 3, "@$verb[0, -1]: an error") or diag($command->{out});
 		like($command->{err}, qr/terminating connection due to administrator command/, 'which says why');
-		like($command->{out}, $verb->[0] eq 'run' ? qr/3 shards done: 0,2-3/ : qr/2\s+s2\s+1\n\s*3\s+s3\s+1/, 'and the others are done');
+		like($command->{out}, $verb->[0] eq 'run' ? qr/3 shards done: 0,2-3/ : qr/2\s+s2\s+1\n\s*3\s+s3\s+1/,
+			'and the others are done');
 		nothing_is_left($verb->[0]);
 	}
 };
@@ -190,6 +191,12 @@ sub psql_with_session
 	$psql->query_safe(q{BEGIN; SELECT snowflake_internal.session_begin('s1'::regnamespace, 'BEGIN');
 		SELECT snowflake_internal.session_script('LOCK TABLE t')});
 	return ($psql, $caller, $node->safe_psql('postgres', $worker));
+}
+
+sub begin_again
+{
+	my ($psql, $schema) = @_;
+	return $psql->query_safe("ROLLBACK; BEGIN; SELECT snowflake_internal.session_begin('$schema'::regnamespace, 'BEGIN')");
 }
 
 # Runs a statement that fails; returns the error. query_safe() dies if there is one.
@@ -212,10 +219,10 @@ subtest 'either process ends while the other waits for its user' => sub {
 	($psql, $caller, $session) = psql_with_session();
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend($session)");
 	$node->poll_query_until('postgres', "SELECT NOT EXISTS ($worker)");
-	like(error_of($psql, q{SELECT snowflake_internal.session_run('COMMIT')}), qr/the session of role o1 has ended\nDETAIL:  terminating /,
-		'the session, with the reason');
+	like(error_of($psql, q{SELECT snowflake_internal.session_run('COMMIT')}),
+		qr/the session of role o1 has ended\nDETAIL:  terminating /, 'the session, with the reason');
 	is(segments(), 0, 'its shared memory ends with the next call');
-	is($psql->query_safe(q{ROLLBACK; SELECT snowflake_internal.session_begin('s1'::regnamespace, '')}), '', 'and the caller gets another one');
+	is(begin_again($psql, 's1'), '', 'and the caller gets another one');
 	$psql->quit;
 	nothing_is_left('both');
 };
@@ -231,17 +238,17 @@ subtest 'memory is out' => sub {
 	is($limit->($session), 0, 'a limit for the session');
 	like(error_of($psql, q{SELECT snowflake_internal.session_script($$ SELECT length(repeat('x', 100000000)) $$)}),
 		qr/ERROR:  out of memory/, 'its error is one of the statement');
-	is($psql->query_safe(q{ROLLBACK; BEGIN; SELECT snowflake_internal.session_begin('s1'::regnamespace, 'BEGIN')}), '', 'it is used again');
+	is(begin_again($psql, 's1'), '', 'it is used again');
 	is($node->safe_psql('postgres', $worker), $session, 'the same process');
 	is($limit->($caller), 0, 'a limit for the caller');
-	$psql->query_safe(q{ROLLBACK; BEGIN; SELECT snowflake_internal.session_begin('s2'::regnamespace, 'BEGIN');
-		SELECT FROM snowflake_internal.session_query($$ SELECT repeat('x', 40000000) $$)});
+	begin_again($psql, 's2');
+	$psql->query_safe(q{SELECT FROM snowflake_internal.session_query($$ SELECT repeat('x', 40000000) $$)});
 	like(error_of($psql, 'SELECT length(a) FROM snowflake_internal.session_fetch(1) AS r (a text)'),
 		qr/ERROR:  out of memory/, 'the caller has no memory for a row');
-	ok($node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'snowflake session')}),
-		'so the session ends');
+	ok($node->poll_query_until('postgres',
+		q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'snowflake session')}), 'so the session ends');
 	is(segments(), 0, 'with its shared memory');
-	is($psql->query_safe(q{ROLLBACK; SELECT snowflake_internal.session_begin('s1'::regnamespace, '')}), '', 'the caller goes on');
+	is(begin_again($psql, 's1'), '', 'the caller gets another one');
 	$psql->quit;
 	nothing_is_left('memory');
 };
