@@ -55,7 +55,8 @@ FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::re
 WHERE fits IS NOT TRUE
 UNION ALL
 SELECT format('role %I may not copy rows', current_user), format('GRANT EXECUTE ON FUNCTION %s TO %I;', oid::regprocedure, current_user)
-FROM pg_proc WHERE oid = to_regprocedure('snowflake_internal.copy_rows(regclass, text[], text, bytea)')
+-- Its name is not written as in a call, which is an error where the extension is missing.
+FROM pg_proc WHERE proname = 'copy_rows' AND pronamespace = to_regnamespace('snowflake_internal')
 AND NOT has_function_privilege(oid, 'EXECUTE')
 UNION ALL
 SELECT format('schema %I is there already', nspname),
