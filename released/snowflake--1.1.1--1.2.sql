@@ -78,13 +78,24 @@ CREATE FUNCTION snowflake_internal.session_problem(schema regnamespace, role oid
 CREATE FUNCTION snowflake_internal.session_begin(schema regnamespace, beginning text) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_begin';
 
--- The functions below work in the session that session_begin() has made. Commands of the caller, such as COMMIT.
+-- As session_begin(), of a role, with pg_catalog alone as search_path: for definitions.
+CREATE FUNCTION snowflake_internal.session_of_role(role name, beginning text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_of_role';
+
+-- The functions below work in the session that one of these has made. Commands of the caller, such as COMMIT.
 CREATE FUNCTION snowflake_internal.session_run(commands text) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_run';
 
 -- Statements of others, in a transaction that they cannot end.
 CREATE FUNCTION snowflake_internal.session_script(statements text) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_script';
+
+-- A schema of the session's role, made and renamed in the session's transaction with the rights of the caller: the role may lack CREATE on
+-- the database. Event triggers run with the rights of the role.
+CREATE FUNCTION snowflake_internal.session_create_schema(name name) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_create_schema';
+CREATE FUNCTION snowflake_internal.session_rename_schema(name name, new_name name) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_rename_schema';
 
 -- One statement of others, in no transaction.
 CREATE PROCEDURE snowflake_internal.session_alone(statement text)

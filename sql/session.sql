@@ -266,7 +266,95 @@ ROLLBACK;
 SELECT ask('regress_super', $$ SELECT set_config('client_encoding', 'latin1', false) || chr(228) $$);
 SELECT ask('regress_super', $$ SELECT set_config('client_encoding', 'latin1', false) || chr(195) || chr(169) $$);
 
+-- Definitions: schemas of the role are made and renamed in its transaction with the rights of the caller, and all else with those of the role.
 SET client_min_messages = warning;
+CREATE ROLE regress_maker;
+GRANT regress_hostile TO regress_maker;
+GRANT CREATE ON DATABASE contrib_regression TO regress_maker;
+ALTER ROLE regress_hostile RESET ALL;
+-- An event trigger runs with the rights of the role, with whatever search_path that role has set.
+CREATE TABLE public.events (number integer GENERATED ALWAYS AS IDENTITY, event text);
+GRANT INSERT ON events TO PUBLIC;
+CREATE FUNCTION public.note() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.events (event) VALUES (format('%s %s as %s of session %s, path %s', tg_event, tg_tag, current_user, session_user, current_setting('search_path')));
+    IF tg_event = 'ddl_command_end' THEN
+        INSERT INTO public.events (event) SELECT concat_ws(' ', 'made:', object_type, object_identity) FROM pg_event_trigger_ddl_commands();
+    END IF;
+END $$;
+CREATE EVENT TRIGGER regress_start ON ddl_command_start EXECUTE FUNCTION public.note();
+CREATE EVENT TRIGGER regress_end ON ddl_command_end EXECUTE FUNCTION public.note();
+RESET client_min_messages;
+SET ROLE regress_maker;
+BEGIN;
+SELECT snowflake_internal.session_of_role('regress_hostile', 'BEGIN');
+SELECT snowflake_internal.session_create_schema('Regress New');
+SELECT snowflake_internal.session_script($$ CREATE TABLE "Regress New".photos (id bigint); SET search_path = "Regress New" $$);
+SELECT snowflake_internal.session_rename_schema('Regress New', 'regress_made');
+SELECT snowflake_internal.session_script($$ SET ROLE NONE; RESET SESSION AUTHORIZATION;
+    SET search_path = regress_made; CREATE TABLE photos2 AS SELECT current_user, session_user $$);
+SELECT snowflake_internal.session_run('COMMIT');
+COMMIT;
+RESET ROLE;
+SELECT nspowner::regrole, relname, relowner::regrole FROM pg_namespace AS n JOIN pg_class ON relnamespace = n.oid WHERE nspname = 'regress_made' ORDER BY relname;
+TABLE regress_made.photos2;
+SELECT event FROM events ORDER BY number;
+DROP EVENT TRIGGER regress_start;
+DROP EVENT TRIGGER regress_end;
+-- It is rolled back with the rest; an error leaves the role with its own rights.
+BEGIN;
+SELECT snowflake_internal.session_of_role('regress_hostile', 'BEGIN');
+SELECT snowflake_internal.session_rename_schema('regress_made', 'regress_away');
+SELECT snowflake_internal.session_create_schema('regress_made');
+SELECT snowflake_internal.session_run('SAVEPOINT made');
+SAVEPOINT s;
+SELECT snowflake_internal.session_create_schema('regress_away');
+ROLLBACK TO s;
+SELECT snowflake_internal.session_run('ROLLBACK TO made');
+SELECT snowflake_internal.session_create_schema('pg_regress');
+ROLLBACK TO s;
+SELECT snowflake_internal.session_run('ROLLBACK TO made');
+SELECT snowflake_internal.session_query($$ SELECT concat_ws(' ', current_user, session_user, to_regclass('regress_away.photos')) $$);
+SELECT * FROM snowflake_internal.session_fetch(1) AS r (a text);
+SELECT snowflake_internal.session_script('CREATE SCHEMA regress_not');
+ROLLBACK;
+SELECT nspname FROM pg_namespace WHERE nspname IN ('regress_made', 'regress_away', 'regress_not');
+-- In no transaction of the session, and in one that writes nothing.
+SELECT snowflake_internal.session_of_role('regress_hostile', '');
+SELECT snowflake_internal.session_create_schema('regress_away');
+SELECT snowflake_internal.session_script('DROP SCHEMA regress_away');
+SELECT snowflake_internal.session_run('SET default_transaction_read_only = on');
+SELECT snowflake_internal.session_create_schema('regress_away');
+-- A schema of another role stays that of the other role, also for a superuser.
+SELECT snowflake_internal.session_rename_schema('regress_super', 'regress_away');
+SELECT snowflake_internal.session_run('SET default_transaction_read_only = off');
+SELECT snowflake_internal.session_rename_schema('regress_super', 'regress_away');
+SELECT snowflake_internal.session_rename_schema('regress_nowhere', 'regress_away');
+-- A caller that may not create schemas; one that may not become the role; one that has not begun the session.
+SET ROLE regress_member;
+SELECT snowflake_internal.session_create_schema('regress_away');
+SELECT snowflake_internal.session_of_role('regress_hostile', '');
+SELECT snowflake_internal.session_create_schema('regress_away');
+SELECT snowflake_internal.session_rename_schema('regress_made', 'regress_away');
+SET ROLE regress_maker;
+SELECT snowflake_internal.session_create_schema('regress_away');
+SET ROLE regress_stranger;
+SELECT snowflake_internal.session_of_role('regress_hostile', '');
+SELECT snowflake_internal.session_of_role('regress_nobody', '');
+RESET ROLE;
+-- For pg_database_owner the owner of the database.
+BEGIN;
+SELECT snowflake_internal.session_of_role('pg_database_owner', 'BEGIN');
+SELECT snowflake_internal.session_query($$ SELECT session_user = datdba::regrole::text FROM pg_database WHERE datname = current_database() $$);
+SELECT * FROM snowflake_internal.session_fetch(1) AS r (a text);
+ROLLBACK;
+
+SET client_min_messages = warning;
+DROP SCHEMA regress_made CASCADE;
+DROP FUNCTION public.note;
+DROP TABLE events;
+REVOKE CREATE ON DATABASE contrib_regression FROM regress_maker;
+DROP ROLE regress_maker;
 DROP DOMAIN public.regress_name;
 DROP SCHEMA regress_shard, regress_next, regress_super CASCADE;
 DROP FUNCTION public.try, public.ask, public.by_definer, public.in_parallel;

@@ -54,6 +54,8 @@ extern "C" {
 #include "commands/copy.h"
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
+#include "commands/event_trigger.h"
+#include "commands/schemacmds.h"
 #include "commands/sequence.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
@@ -264,9 +266,9 @@ inline bool is_owner(Oid relation)
 {
     return object_ownercheck(RelationRelationId, relation, GetUserId());
 }
-inline bool may_connect(Oid database, Oid role)
+inline bool has_database_right(Oid role, AclMode right)
 {
-    return object_aclcheck(DatabaseRelationId, database, role, ACL_CONNECT) == ACLCHECK_OK;
+    return object_aclcheck(DatabaseRelationId, MyDatabaseId, role, right) == ACLCHECK_OK;
 }
 inline bool may_use_schema(Oid schema, Oid role = GetUserId())
 {
@@ -277,9 +279,9 @@ inline bool is_owner(Oid relation)
 {
     return pg_class_ownercheck(relation, GetUserId());
 }
-inline bool may_connect(Oid database, Oid role)
+inline bool has_database_right(Oid role, AclMode right)
 {
-    return pg_database_aclcheck(database, role, ACL_CONNECT) == ACLCHECK_OK;
+    return pg_database_aclcheck(MyDatabaseId, role, right) == ACLCHECK_OK;
 }
 inline bool may_use_schema(Oid schema, Oid role = GetUserId())
 {
@@ -287,13 +289,8 @@ inline bool may_use_schema(Oid schema, Oid role = GetUserId())
 }
 #endif
 
-/* The schema public belongs to pg_database_owner, a role that owns nothing else: its only member,
- * the owner of the database, stands for it. tuple: of pg_namespace. */
-inline Oid owner_of_schema(HeapTuple tuple)
+inline Oid owner_of_database()
 {
-    const Oid owner = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspowner;
-    if (owner != ROLE_PG_DATABASE_OWNER)
-        return owner;
     const HeapTuple database = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
     if (!HeapTupleIsValid(database))
         elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
@@ -317,12 +314,30 @@ inline bool has_lock(Oid relation)
 #endif
 }
 
+/* The schema public belongs to pg_database_owner, a role that owns nothing else: its only member,
+ * the owner of the database, stands for it. tuple: of pg_namespace. */
+inline Oid owner_of_schema(HeapTuple tuple)
+{
+    const Oid owner = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspowner;
+    return owner == ROLE_PG_DATABASE_OWNER ? owner_of_database() : owner;
+}
+
 /* 17 lets a background worker be of a role without LOGIN. */
 #if PG_VERSION_NUM >= 170000
 constexpr std::uint32_t kAlsoWithoutLogin = BGWORKER_BYPASS_ROLELOGINCHECK;
 #else
 constexpr std::uint32_t kAlsoWithoutLogin = 0;
 #endif
+
+/* Without elements. 19 passes the state of a parser. */
+inline void create_schema(CreateSchemaStmt* statement)
+{
+#if PG_VERSION_NUM >= 190000
+    CreateSchemaCommand(make_parsestate(nullptr), statement, -1, 0);
+#else
+    CreateSchemaCommand(statement, "", -1, 0);
+#endif
+}
 
 /* Runs all of it at the top level. 18 has dropped an argument that nothing used. */
 inline void run_portal(Portal portal, DestReceiver* receiver)

@@ -135,10 +135,54 @@ std::string NamelessFile::path() const
     return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
 }
 
-Archive::Archive(const Connection& connection, const std::vector<std::string>& schemas,
+namespace
+{
+
+std::vector<Archive::Schema> read_schemas(Connection& connection,
+                                          const std::vector<std::string>& names)
+{
+    const Result rows = connection.query(
+        "SELECT nspname, quote_ident(nspname), pg_get_userbyid(nspowner) FROM unnest($1::text[]) "
+        "WITH ORDINALITY AS s (name, n) JOIN pg_namespace ON nspname = name ORDER BY n",
+        {sql_array(names)});
+    std::vector<Archive::Schema> schemas;
+    for (int i = 0; i < rows.rows(); i++)
+        schemas.push_back({rows.text(i, 0), rows.text(i, 1), rows.text(i, 2)});
+    return schemas;
+}
+
+/* A newer pg_dump than the server can know another keyword, and quotes it. */
+std::string always_quoted(const std::string& name)
+{
+    std::string quoted = "\"";
+    for (const char c : name)
+        quoted += c == '"' ? "\"\"" : std::string(1, c);
+    return quoted + '"';
+}
+
+/* Options of pg_restore, by owner. */
+std::map<std::string, std::vector<std::string>>
+schemas_by_owner(const std::vector<Archive::Schema>& schemas)
+{
+    std::map<std::string, std::vector<std::string>> options;
+    for (const Archive::Schema& schema : schemas)
+        options[schema.owner].push_back("--schema=" + schema.name);
+    return options;
+}
+
+/* pg_restore writes a newline in a name as a space. */
+std::string on_one_line(std::string text)
+{
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return text;
+}
+
+} // namespace
+
+Archive::Archive(Connection& connection, const std::vector<std::string>& schemas,
                  const std::string& lock_timeout)
-    : schema_(schemas.size() == 1 ? schemas[0] : ""),
-      pg_restore_(path_for(connection, "pg_restore"))
+    : schemas_(read_schemas(connection, schemas)), pg_restore_(path_for(connection, "pg_restore"))
 {
     std::vector<std::string> options = dump_options(connection, schemas);
     /* --schema-only would leave REFRESH MATERIALIZED VIEW out. It is in the section post-data; the
@@ -148,6 +192,10 @@ Archive::Archive(const Connection& connection, const std::vector<std::string>& s
     if (!lock_timeout.empty())
         options.push_back("--lock-wait-timeout=" + lock_timeout);
     run_pg_dump(connection, options);
+    for (const auto& [owner, names] : schemas_by_owner(schemas_))
+        if (names.size() < schemas_.size())
+            for (const Item& item : list(names))
+                owners_[item.id] = owner;
     pre_data_ = read_items("pre-data");
     post_data_ = read_items("post-data");
     std::vector<Item> all = pre_data_;
@@ -160,14 +208,41 @@ const std::vector<Archive::Item>& Archive::items(Section section) const
     return section == Section::pre_data ? pre_data_ : post_data_;
 }
 
+std::vector<Archive::Item> Archive::items(Section section, const std::string& owner) const
+{
+    std::vector<Item> made;
+    for (const Item& item : items(section))
+        if (item.owner == owner && item.kind != Item::Kind::schema)
+            made.push_back(item);
+    return made;
+}
+
+/* pg_restore finds what is in a schema. What is said of the schema itself is in none: its title has
+ * the name of the schema behind the word SCHEMA, quoted where that is needed. */
+std::string Archive::owner_of(const Item& item) const
+{
+    if (schemas_by_owner(schemas_).size() == 1)
+        return schemas_[0].owner;
+    if (const auto found = owners_.find(item.id); found != owners_.end())
+        return found->second;
+    for (const Schema& schema : schemas_)
+        for (const std::string& begin : {"SCHEMA - " + schema.name, " - SCHEMA " + schema.quoted,
+                                         " - SCHEMA " + always_quoted(schema.name)}) {
+            const std::string end = on_one_line(begin + " " + schema.owner);
+            if (item.title.size() >= end.size() &&
+                item.title.compare(item.title.size() - end.size(), end.size(), end) == 0)
+                return schema.owner;
+        }
+    throw Failure("pg_restore lists an item of an unknown schema: " + item.title);
+}
+
 /* Lines: 2917; 2606 17296 CONSTRAINT insta5 bookings bookings_pkey app. pg_restore writes a newline
  * in a name as a space, so each line is an item, and no name can add one to the list. A line that
- * begins with ; is a comment. The title is only shown, so an owner with a space in its name does no
- * harm. */
-std::vector<Archive::Item> Archive::read_items(const std::string& section) const
+ * begins with ; is a comment. */
+std::vector<Archive::Item> Archive::list(std::vector<std::string> options) const
 {
-    std::istringstream lines(
-        run_program(pg_restore_, {"--list", "--section=" + section, archive_.path()}));
+    options.insert(options.end(), {"--list", archive_.path()});
+    std::istringstream lines(run_program(pg_restore_, options));
     std::vector<Item> items;
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line);
@@ -175,16 +250,26 @@ std::vector<Archive::Item> Archive::read_items(const std::string& section) const
         char semicolon = 0;
         if (words >> item.id >> semicolon >> item.catalog >> item.object) {
             std::getline(words >> std::ws, item.title);
-            item.kind = item.title.rfind("SCHEMA - ", 0) == 0 ? Item::Kind::schema
-                        : item.title.rfind("ACL - SCHEMA ", 0) == 0
-                            ? Item::Kind::privileges_of_schema
-                            : Item::Kind::other;
-            const std::size_t schema = item.title.find(" " + schema_ + " ");
-            if (!schema_.empty() && schema != std::string::npos)
-                item.title.erase(schema, schema_.size() + 1);
-            item.title.erase(std::min(item.title.rfind(' '), item.title.size())); /* the owner */
             items.push_back(item);
         }
+    }
+    return items;
+}
+
+/* The title is only shown, so an owner with a space in its name does no harm. */
+std::vector<Archive::Item> Archive::read_items(const std::string& section) const
+{
+    std::vector<Item> items = list({"--section=" + section});
+    for (Item& item : items) {
+        item.owner = owner_of(item);
+        item.kind = item.title.rfind("SCHEMA - ", 0) == 0       ? Item::Kind::schema
+                    : item.title.rfind("ACL - SCHEMA ", 0) == 0 ? Item::Kind::privileges_of_schema
+                                                                : Item::Kind::other;
+        const std::string one = schemas_.size() == 1 ? " " + schemas_[0].name + " " : "";
+        const std::size_t schema = item.title.find(one);
+        if (!one.empty() && schema != std::string::npos)
+            item.title.erase(schema, one.size() - 1);
+        item.title.erase(std::min(item.title.rfind(' '), item.title.size())); /* the owner */
     }
     return items;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -55,13 +56,24 @@ public:
         std::uint32_t object;
         std::string title; /* FUNCTION next_id(); of several schemas FUNCTION insta5 next_id() */
         enum class Kind { schema, privileges_of_schema, other } kind;
+        std::string owner{}; /* of its schema */
     };
 
-    Archive(const Connection& connection, const std::vector<std::string>& schemas,
+    struct Schema {
+        std::string name;
+        std::string quoted; /* where that is needed */
+        std::string owner;  /* without quotes */
+    };
+
+    Archive(Connection& connection, const std::vector<std::string>& schemas,
             const std::string& lock_timeout = "");
 
     /* The items in the order in which they are to be made. */
     const std::vector<Item>& items(Section section) const;
+    /* The schemas in the order in which they are given; and those items of an owner's schemas that
+     * his session makes, with make_definition(). */
+    const std::vector<Schema>& schemas() const { return schemas_; }
+    std::vector<Item> items(Section section, const std::string& owner) const;
     /* The items in their order, but first the schemas with their privileges, and last all other
      * privileges. "" for none. */
     std::string sql(const std::vector<Item>& items) const;
@@ -69,12 +81,15 @@ public:
     const std::string& text() const { return text_; }
 
 private:
+    std::vector<Item> list(std::vector<std::string> options) const;
+    std::string owner_of(const Item& item) const;
     std::vector<Item> read_items(const std::string& section) const;
     std::string body(const std::vector<Item>& items) const;
 
-    const std::string schema_;     /* if there is one */
+    const std::vector<Schema> schemas_;
     const std::string pg_restore_; /* its path */
     const NamelessFile archive_;
+    std::map<int, std::string> owners_; /* of schemas, by item; empty if there is one */
     /* Each question to pg_restore takes as long as ten statements. */
     std::vector<Item> pre_data_;
     std::vector<Item> post_data_;

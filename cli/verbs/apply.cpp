@@ -37,7 +37,7 @@ void end(Connection& connection)
 void commit(Connection& connection)
 {
     try {
-        commit_in_shard(connection);
+        commit_session(connection);
     } catch (const ServerError& error) {
         require_known(error, connection);
         throw;
@@ -81,9 +81,9 @@ bool run_in_transaction(Connection& connection, const Shard& shard, const Change
         record.add(change);
     }
     begin_in_shard(connection, shard, "BEGIN");
-    run_in_shard(connection, change.sql);
+    run_in_session(connection, change.sql);
     if (!change.name.empty())
-        run_in_shard(connection, writing_of(connection, shard, record));
+        run_in_session(connection, writing_of(connection, shard, record));
     commit(connection);
     return true;
 }
@@ -97,7 +97,7 @@ void run_alone(Connection& connection, const Shard& shard, const Change& change,
                    connection.timeouts_sql("SET", "DEFAULT") + lock_timeout_of(options, "; SET"));
     begin_in_shard(connection, shard, "");
     try {
-        run_alone_in_shard(connection, change.sql);
+        run_alone_in_session(connection, change.sql);
     } catch (const ServerError& error) {
         /* The statement commits by itself: it may have done so before the session was lost. */
         require_known(error, connection);

@@ -71,11 +71,11 @@ void Settling::advance(std::int64_t past)
                       visible(source_.without_right) +
                       "\nHINT:  Let it draw from a sequence of the shard.");
     begin_in_shard(connection_, shard_, "BEGIN");
-    run_in_shard(connection_, "SELECT snowflake_internal.advance(seq, " + std::to_string(past) +
-                                  ", " + source_.epoch + ") FROM pg_catalog.unnest(" +
-                                  connection_.literal(source_.sequences) +
-                                  "::pg_catalog.oid[]) AS a (seq)");
-    commit_in_shard(connection_);
+    run_in_session(connection_, "SELECT snowflake_internal.advance(seq, " + std::to_string(past) +
+                                    ", " + source_.epoch + ") FROM pg_catalog.unnest(" +
+                                    connection_.literal(source_.sequences) +
+                                    "::pg_catalog.oid[]) AS a (seq)");
+    commit_session(connection_);
     connection_.run("COMMIT");
 }
 

@@ -121,7 +121,7 @@ void ShardQuery::ask(Connection& connection, const Asked& asked, bool& has_rows)
     connection.run(beginning(connection));
     begin_in_shard(connection, asked.shard, beginning_in_shard());
     read(connection, asked, parameters, has_rows);
-    commit_in_shard(connection);
+    commit_session(connection);
     connection.run("COMMIT");
     if (since_)
         since_->note(asked.shard, span);
@@ -132,9 +132,9 @@ void ShardQuery::read(Connection& connection, const Asked& asked, const Paramete
                       bool& has_rows)
 {
     const Shard& shard = asked.shard;
-    const std::vector<Column> columns = open_in_shard(connection, options_.sql, parameters);
+    const std::vector<Column> columns = open_in_session(connection, options_.sql, parameters);
     sink_.begin(shard, columns);
-    read_in_shard(connection, columns, [&](std::vector<Row> rows) {
+    read_in_session(connection, columns, [&](std::vector<Row> rows) {
         has_rows = true;
         for (Row& row : rows)
             row.insert(row.begin(), {shard.number, shard.schema});

@@ -5,6 +5,7 @@
 #include "execute.h"
 #include "channel.h"
 #include "query.h"
+#include "schemas.h"
 #include "table.h"
 
 using namespace snowflake;
@@ -181,6 +182,18 @@ void open_query(StringInfo request)
     CommitTransactionCommand();
 }
 
+void define_schema(StringInfo request, Kind kind, Oid role)
+{
+    const Oid caller = pq_getmsgint(request, 4);
+    const char* name = pq_getmsgrawstring(request);
+    start_statement();
+    if (kind == Kind::create)
+        schemas::create(name, role, caller);
+    else
+        schemas::rename(name, pq_getmsgrawstring(request), role, caller);
+    CommitTransactionCommand();
+}
+
 } // namespace
 
 void session::execute(StringInfo request, Oid role, MemoryContext memory)
@@ -200,6 +213,10 @@ void session::execute(StringInfo request, Oid role, MemoryContext memory)
         break;
     case Kind::schema:
         use_schema(pq_getmsgint(request, 4), role);
+        break;
+    case Kind::create:
+    case Kind::rename:
+        define_schema(request, kind, role);
         break;
     }
     require_encoding();

@@ -316,7 +316,7 @@ session::Problem session::problem_of(Oid role)
                 psprintf("As a superuser: GRANT %s TO %s; it gives all rights of that role.", name,
                          errors::name_of_role(GetUserId()))};
     const char* database = quote_identifier(get_database_name(MyDatabaseId));
-    if (!pg::may_connect(MyDatabaseId, role))
+    if (!pg::has_database_right(role, ACL_CONNECT))
         return {psprintf("role %s may not connect to database %s", name, database),
                 psprintf("GRANT CONNECT ON DATABASE %s TO %s;", database, name)};
     if (lacks_login(role))

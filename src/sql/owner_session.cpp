@@ -30,6 +30,13 @@ session::Problem foreign_code(Oid schema)
     return problem;
 }
 
+void require_none(const session::Problem& problem)
+{
+    if (problem.message != nullptr)
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("%s", problem.message),
+                        errhint("%s", problem.hint)));
+}
+
 /* It is not locked here: the session looks again behind its lock. */
 Oid owner_of_table(Oid table)
 {
@@ -89,10 +96,14 @@ session::Problem owner_session::problem_in(Oid schema, Oid owner)
 
 void owner_session::begin(Oid owner, Oid schema)
 {
-    if (const session::Problem problem = problem_in(schema, owner); problem.message != nullptr)
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("%s", problem.message),
-                        errhint("%s", problem.hint)));
+    require_none(problem_in(schema, owner));
     session::begin(owner);
+}
+
+void owner_session::begin_of_role(Oid role)
+{
+    require_none(session::problem_of(role));
+    session::begin(role);
 }
 
 void owner_session::begin_of_table(Oid table, const char* mode)

@@ -19,6 +19,8 @@ session::Problem problem_in(Oid schema, Oid owner);
 
 /* 42501, with the statement that mends it, if there is a problem. */
 void begin(Oid owner, Oid schema);
+/* The same without a schema. */
+void begin_of_role(Oid role);
 
 /*
  * A session of the owner of a table, in a transaction of this mode: with an empty search_path, the

@@ -101,6 +101,40 @@ StringInfoData query_request(FunctionCallInfo fcinfo)
     return request;
 }
 
+void ask_to_begin(const char* commands)
+{
+    if (*commands != '\0')
+        session::ask(session::Kind::commands, commands);
+}
+
+/* pg_database_owner is no role that can connect. */
+Oid role_of_session(const char* name)
+{
+    const Oid role = get_role_oid(name, false);
+    return role == ROLE_PG_DATABASE_OWNER ? pg::owner_of_database() : role;
+}
+
+/* With the rights of this caller: see session/schemas.h. PostgreSQL's own error, in the session,
+ * does not tell whose right is missing. */
+void define_schema(session::Kind kind, FunctionCallInfo fcinfo)
+{
+    const char* database = quote_identifier(get_database_name(MyDatabaseId));
+    const char* caller = errors::name_of_role(GetUserId());
+    if (!pg::has_database_right(GetUserId(), ACL_CREATE))
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("role %s may not create schemas in database %s", caller, database),
+                        errhint("GRANT CREATE ON DATABASE %s TO %s;", database, caller)));
+    StringInfoData request;
+    initStringInfo(&request);
+    appendStringInfoChar(&request, static_cast<char>(kind));
+    pq_sendint32(&request, GetUserId());
+    for (int i = 0; i < PG_NARGS(); i++) {
+        const char* name = NameStr(*PG_GETARG_NAME(i));
+        appendBinaryStringInfo(&request, name, static_cast<int>(strlen(name)) + 1);
+    }
+    session::ask(request, "");
+}
+
 } // namespace
 
 extern "C" {
@@ -115,13 +149,39 @@ PGDLLEXPORT Datum snowflake_session_begin(PG_FUNCTION_ARGS)
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
                         errmsg("schema with OID %u does not exist", schema)));
     owner_session::begin(owner, schema);
-    if (const char* beginning = text_argument(fcinfo, 1); *beginning != '\0')
-        session::ask(session::Kind::commands, beginning);
+    ask_to_begin(text_argument(fcinfo, 1));
     StringInfoData request;
     initStringInfo(&request);
     appendStringInfoChar(&request, static_cast<char>(session::Kind::schema));
     pq_sendint32(&request, schema);
     session::ask(request, "");
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.session_of_role(role name, beginning text) returns void */
+PG_FUNCTION_INFO_V1(snowflake_session_of_role);
+PGDLLEXPORT Datum snowflake_session_of_role(PG_FUNCTION_ARGS)
+{
+    const Oid role = role_of_session(NameStr(*PG_GETARG_NAME(0)));
+    owner_session::begin_of_role(role);
+    session::ask(session::Kind::commands, "SET search_path = pg_catalog, pg_temp");
+    ask_to_begin(text_argument(fcinfo, 1));
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.session_create_schema(name name) returns void */
+PG_FUNCTION_INFO_V1(snowflake_session_create_schema);
+PGDLLEXPORT Datum snowflake_session_create_schema(PG_FUNCTION_ARGS)
+{
+    define_schema(session::Kind::create, fcinfo);
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.session_rename_schema(name name, new_name name) returns void */
+PG_FUNCTION_INFO_V1(snowflake_session_rename_schema);
+PGDLLEXPORT Datum snowflake_session_rename_schema(PG_FUNCTION_ARGS)
+{
+    define_schema(session::Kind::rename, fcinfo);
     PG_RETURN_VOID();
 }
 
