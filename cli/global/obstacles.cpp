@@ -7,6 +7,7 @@
 #include "postgres/decoding.h"
 #include "postgres/trust.h"
 #include "replication/comparison.h"
+#include "replication/needed.h"
 #include "replication/slot.h"
 #include "replication/subscription.h"
 #include "replication/trial.h"
@@ -84,14 +85,13 @@ Obstacles find_on_follower(Connection& writer, Connection& follower, const Names
     require_trusted_schema(follower, kGlobal);
     if (!trusts_owners)
         found.add(find_untrusted_owners(writer, follower, tables));
+    Names missing;
     for (const std::string& table : tables)
         if (has_table(follower, table))
             found.add(find_in_table(writer, follower, subscription, table));
         else
-            found.read(follower, R"(
-                SELECT format('schema %I of table %s is not there', p[1], $1), format('CREATE SCHEMA %I;', p[1])
-                FROM parse_ident($1) AS p WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = p[1]))",
-                       {table});
+            missing.push_back(table);
+    found.add(find_needed_of_tables(writer, follower, oids_of(writer, missing)));
     found.add(find_mixed(follower, subscription, tables));
     return found;
 }

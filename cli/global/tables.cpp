@@ -11,6 +11,7 @@
 #include "postgres/restore.h"
 #include "postgres/row_text.h"
 #include "postgres/trust.h"
+#include "replication/needed.h"
 #include "replication/publication.h"
 #include "sql/sql.h"
 
@@ -153,18 +154,24 @@ std::vector<TableDifference> compare_definitions(Connection& writer, Connection&
     return found;
 }
 
+std::string oids_of(Connection& connection, const Names& tables)
+{
+    return connection
+        .query("SELECT ARRAY(SELECT name::regclass::oid FROM unnest($1::text[]) AS name)",
+               {sql_array(tables)})
+        .text(0, 0);
+}
+
 void make_tables(Connection& writer, Connection& follower, const Names& tables)
 {
     Names names;
     for (const std::string& table : tables)
         names.push_back(quoted(writer, table));
+    const std::string oids = oids_of(writer, names);
+    find_needed_of_tables(writer, follower, oids).raise_first();
     /* No sole owner: an expression that calls a function of another role is an error. */
     restore(follower, dump_tables(writer, names), "");
-    const char* const oids =
-        "SELECT array_agg(name::regclass::oid) FROM unnest($1::text[]) AS name";
-    require_no_gained_rights_of(
-        follower, follower.query(oids, {sql_array(names)}).text(0, 0),
-        agreed_rights_of(writer, writer.query(oids, {sql_array(names)}).text(0, 0)));
+    require_no_gained_rights_of(follower, oids_of(follower, names), agreed_rights_of(writer, oids));
 }
 
 void lock_tables(Connection& connection, const std::string& tables)

@@ -14,6 +14,7 @@
 #include "move/rights.h"
 #include "move/state.h"
 #include "replication/keys.h"
+#include "replication/needed.h"
 #include "replication/publication.h"
 #include "replication/rows.h"
 #include "postgres/dump.h"
@@ -120,6 +121,7 @@ void Copy::make_tables()
     }
     if (move_.has_ids)
         target_.query(claim_sql(target_, move_.shards));
+    find_needed(source_, target_, move_.shards).raise_first();
     restore(target_, definition, owner_);
     require_no_gained_rights(target_, move_.schemas(), agreed_);
     made_ = read_made(target_, move_);

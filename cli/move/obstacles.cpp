@@ -14,6 +14,7 @@
 #include "move/rights.h"
 #include "move/state.h"
 #include "replication/keys.h"
+#include "replication/needed.h"
 #include "replication/trial.h"
 #include "postgres/decoding.h"
 #include "postgres/drop_schemas.h"
@@ -137,7 +138,7 @@ Obstacles try_on_target(Servers& servers, const Move& move, const std::string& p
     auto& [source, target] = servers;
     try {
         auto read = std::make_shared<const Tried>(source, move.shards);
-        Obstacles found = try_definition(source, target, move.shards, read->archive, move.name,
+        Obstacles found = try_definition(source, target, move.shards, &read->archive, move.name,
                                          publisher, replaces_copy);
         if (found.empty())
             tried = std::move(read);
@@ -182,9 +183,15 @@ Obstacles find_on_target(Servers& servers, const Move& move, const std::string& 
         found.add(find_session_problems(target, source, move.shards));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));
-    /* A missing extension or right, or a schema that is there, would make the trial fail with
-     * errors that follow from it. Default privileges do not. */
-    if (found.empty() && !tried)
+    /* An extension or right that is missing, or a schema that is there, would make the trial fail
+     * with errors that follow from it. Default privileges do not. */
+    if (!found.empty())
+        return found;
+    found = find_needed(source, target, move.shards);
+    if (!found.empty())
+        found.add(try_definition(source, target, move.shards, nullptr, move.name, publisher,
+                                 replaces_copy));
+    else if (!tried)
         found = try_on_target(servers, move, publisher, replaces_copy, tried);
     return found;
 }

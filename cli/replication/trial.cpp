@@ -98,8 +98,7 @@ private:
 
     /* An error that names one of the schemas follows from an earlier one; the first error is
      * printed in any case. The same text is printed once: one missing type can make many statements
-     * fail. A missing role is made until the rollback, to find the other obstacles; if this role
-     * may not make it, the statement is left out. */
+     * fail. */
     void note_error(const Statement& statement, const ServerError& error)
     {
         const std::string message = message_of(error);
@@ -110,25 +109,6 @@ private:
             });
         if ((is_consequence && !errors_.empty()) || !errors_.insert(message).second)
             return;
-        const std::string before = "role \"";
-        const std::string behind = "\" does not exist";
-        if (message.compare(0, before.size(), before) == 0 && message.size() > behind.size() &&
-            message.compare(message.size() - behind.size(), behind.size(), behind) == 0) {
-            const std::string create =
-                "CREATE ROLE " +
-                target_.identifier(
-                    message.substr(before.size(), message.size() - before.size() - behind.size())) +
-                ";";
-            add(message, create);
-            try {
-                target_.run(create);
-            } catch (const ServerError&) {
-                /* The savepoint is still there. */
-                target_.run("ROLLBACK TO statement");
-                return;
-            }
-            return try_statement(statement);
-        }
         add(visible(statement.title) + ": " + message, hint_of(statement, error));
     }
 
@@ -210,7 +190,7 @@ Obstacles try_subscription(Connection& subscriber, const std::string& name, cons
 }
 
 Obstacles try_definition(Connection& source, Connection& target, const Shards& shards,
-                         const Archive& archive, const std::string& move,
+                         const Archive* archive, const std::string& move,
                          const std::string& source_dsn, bool replaces_copy)
 {
     if (Obstacles found = find_missing_crl(target, source_dsn); !found.empty())
@@ -228,11 +208,13 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
         statements.push_back(claim_of(target, {shard}));
     for (std::vector<Statement>* const some : {&whole, &statements})
         some->push_back(subscription_of(target, move, source_dsn));
+    if (archive == nullptr)
+        return Trial(target, schemas_in(shards), "").find_obstacles(statements);
     Trial trial(target, schemas_in(shards), sole_owner(source, shards), schemas_of(shards),
                 agreed_rights(source, schemas_of(shards)));
-    std::vector<Archive::Item> items = archive.items(Archive::Section::pre_data);
+    std::vector<Archive::Item> items = archive->items(Archive::Section::pre_data);
     bool is_all = true;
-    for (const Archive::Item& item : archive.items(Archive::Section::post_data))
+    for (const Archive::Item& item : archive->items(Archive::Section::post_data))
         if (item.title.rfind("MATERIALIZED VIEW DATA", 0) != 0)
             items.push_back(item);
         else
@@ -240,11 +222,11 @@ Obstacles try_definition(Connection& source, Connection& target, const Shards& s
     /* The definition is tried as a whole, because most definitions can be made. Only if it cannot,
      * pg_restore is run for each item, to name those that fail. If none does, a lock was in the
      * way, or an item fails only after others: the second try tells. */
-    whole.push_back({Kind::object, "definition", is_all ? archive.text() : archive.sql(items)});
+    whole.push_back({Kind::object, "definition", is_all ? archive->text() : archive->sql(items)});
     if (trial.find_first(whole).empty())
         return {};
     for (const Archive::Item& item : items)
-        statements.push_back({Kind::object, item.title, archive.sql({item})});
+        statements.push_back({Kind::object, item.title, archive->sql({item})});
     const Obstacles found = trial.find_obstacles(statements);
     return found.empty() ? trial.find_first(whole) : found;
 }

@@ -1,6 +1,6 @@
 -- name: owners
 -- The roles that own the shard and its objects, each with one of these for the hint. By name, because a role has another OID on the
--- subscriber. A role that is missing there is found by the trial of the definition. The owner of the database is the only member of
+-- subscriber. A role that is missing there is found by needed. The owner of the database is the only member of
 -- pg_database_owner, which owns schema public.
 SELECT coalesce(array_agg(rolname), '{}'), coalesce(array_agg(object), '{}') FROM (
     SELECT rolname, min(pg_describe_object(class, object, 0)) AS object FROM (

@@ -41,6 +41,10 @@ extern const char outside_children_sql[];
 extern const char unpublishable_sql[];
 extern const char table_objects_sql[];
 
+/* needed.sql */
+extern const char needed_sql[];
+extern const char found_sql[];
+
 /* obstacles.sql */
 extern const char too_few_sql[];
 extern const char written_expressions_sql[];

@@ -20,6 +20,7 @@
 #include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/restore.h"
+#include "replication/needed.h"
 #include "verbs/clones.h"
 #include "verbs/counted_keys.h"
 #include "verbs/verbs.h"
@@ -127,6 +128,17 @@ void require_no_outside_children(Connection& connection, const Shard& origin, co
 {
     for (const OutsideChildren& found : find_outside_children(connection, {origin}, all))
         throw Failure(connection.server() + ": " + found.problem + "\nHINT:  " + found.hint);
+}
+
+/* The needs of the shards on another server. */
+void require_needed(Connection& source, Connection& home, const Shard& origin)
+{
+    std::string lines;
+    for (const Obstacle& found : find_needed(source, home, {origin}))
+        lines += "\n    " + found.problem + "\n    HINT:  " + found.hint;
+    if (!lines.empty())
+        throw Failure(home.server() + ": clones of schema " + visible(origin.schema) +
+                      " cannot be made:" + lines);
 }
 
 /* Differences between the template and its copy would be those of every clone. */
@@ -241,6 +253,8 @@ int clone_shards(const CloneOptions& options)
     require_not_in_transit(home.connection, names);
     const std::vector<Present> present = find_present(servers, shards, home, targets);
     require_constant_calls(source.connection, origin);
+    if (!is_same_server(source.connection, home.connection))
+        require_needed(source.connection, home.connection, origin);
     /* After all checks that only read the catalogue: from here on pg_dump runs. */
     Definition definition(source.connection, origin);
     for (const std::string& function : definition.functions_naming_template())

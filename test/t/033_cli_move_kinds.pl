@@ -99,14 +99,14 @@ my @obstacles = (
 		qr/table insta0\.child inherits from table public\.base, and .*\n.*ALTER TABLE insta0\.child NO INHERIT public\.base;/,
 		'DROP TABLE public.base CASCADE', 2 ],
 	[ $one, "CREATE TYPE public.e AS ENUM ('a'); CREATE TABLE insta0.e (e public.e PRIMARY KEY)",
-		qr/TABLE e: type "public\.e" does not exist/, 'DROP TABLE insta0.e' ],
+		qr/enum type public\.e does not exist, and table insta0\.e needs it/, 'DROP TABLE insta0.e' ],
 	[ $one,
 		'CREATE FUNCTION public.g() RETURNS integer LANGUAGE sql RETURN 1; '
 		. 'CREATE TABLE insta0.g (g integer PRIMARY KEY DEFAULT public.g())',
-		qr/TABLE g: function public\.g\(\) does not exist/, 'DROP TABLE insta0.g' ],
+		qr/function public\.g\(\) does not exist, and default value for column g of table insta0\.g needs it/, 'DROP TABLE insta0.g' ],
 	[ $one,
 		'CREATE TABLE public.p (n integer PRIMARY KEY); CREATE TABLE insta0.p (n integer PRIMARY KEY REFERENCES public.p)',
-		qr/CONSTRAINT p p_n_fkey: relation "public\.p" does not exist/, 'DROP TABLE insta0.p' ],
+		qr/table public\.p does not exist, and constraint p_n_fkey on table insta0\.p needs it/, 'DROP TABLE insta0.p' ],
 	[ $one, 'ALTER TABLE insta0.users ENABLE ALWAYS TRIGGER touch', qr/trigger touch of table insta0\.users/,
 		'ALTER TABLE insta0.users ENABLE TRIGGER touch' ],
 	[ $one,
@@ -116,8 +116,8 @@ my @obstacles = (
 	[ $one, 'CREATE DOMAIN insta0.lo AS oid; CREATE TABLE insta0.l (n integer PRIMARY KEY, l insta0.lo)',
 		qr/column insta0\.l\.l points to large objects/, 'DROP TABLE insta0.l; DROP DOMAIN insta0.lo' ],
 	[ $one, 'CREATE ROLE owner; ALTER TABLE insta0.likes OWNER TO owner',
-		qr/role "owner" does not exist\n.*CREATE ROLE "owner";/, 'ALTER TABLE insta0.likes OWNER TO CURRENT_USER' ],
-	[ $one, 'CREATE ROLE reader; GRANT SELECT ON insta0.users TO reader', qr/role "reader" does not exist/,
+		qr/role owner does not exist, and table insta0\.likes needs it\n.*CREATE ROLE owner;/, 'ALTER TABLE insta0.likes OWNER TO CURRENT_USER' ],
+	[ $one, 'CREATE ROLE reader; GRANT SELECT ON insta0.users TO reader', qr/role reader does not exist, and table insta0\.users needs it/,
 		'REVOKE ALL ON insta0.users FROM reader' ],
 	[ $one, 'CREATE TABLE insta0.d (n integer PRIMARY KEY DEFERRABLE)',
 		qr/index insta0\.d_pkey, the replica identity of table insta0\.d, is DEFERRABLE: UPDATE and DELETE/,
@@ -172,12 +172,6 @@ subtest 'a dry run lists all obstacles, and changes nothing' => sub {
 			"--dry-run: a long transaction in $database");
 	}
 	$_->quit foreach $sleeper, $elsewhere, $reader;
-	# The missing roles cannot be made there for the trial.
-	my $locker = $two->background_psql('postgres');
-	$locker->query_safe('BEGIN; LOCK TABLE pg_authid IN SHARE MODE');
-	like((obstacles($one, $two))[1], qr/role "$_" does not exist\n.*CREATE ROLE "$_";/,
-		"--dry-run: role $_ is missing, and cannot be made for the trial") foreach qw(owner reader);
-	$locker->quit;
 	foreach my $obstacle (@obstacles)
 	{
 		like($out, $obstacle->[2], "--dry-run: $obstacle->[2]");

@@ -100,9 +100,14 @@ subtest 'a table to which workers cannot write as its owner' => sub {
 	like($out, qr/the tables belong to several: "?O'Hara"? and hostile\n    HINT:  Move the shards of each role by themselves/, 'and why')
 		if !$works_as_owner;
 	$one->safe_psql('postgres', 'DROP TABLE moved.others');
-	$one->safe_psql('postgres', 'ALTER DATABASE postgres OWNER TO hostile; ALTER SCHEMA moved OWNER TO pg_database_owner');
+	$_->safe_psql('postgres', 'ALTER DATABASE postgres OWNER TO hostile') foreach @nodes;
+	$one->safe_psql('postgres', 'ALTER SCHEMA moved OWNER TO pg_database_owner');
 	is(move('--dry-run', '--reversible'), 0, 'the owner of the database owns a schema of pg_database_owner') or diag("$out$err");
+	$two->safe_psql('postgres', 'ALTER DATABASE postgres OWNER TO CURRENT_USER');
+	is(move('--dry-run'), 1, 'unless that role is a superuser on the target alone');
+	like($out, qr/role pg_database_owner has the rights of a superuser, and not on \S+, and owns schema moved$/m, 'which is told');
 	$one->safe_psql('postgres', 'ALTER SCHEMA moved OWNER TO hostile; ALTER DATABASE postgres OWNER TO CURRENT_USER');
+	is(move('--dry-run', '--reversible'), 0, 'the schema belongs to another role') or diag("$out$err");
 	is(run_as_another(), '', 'nothing has run as another role');
 };
 

@@ -129,6 +129,22 @@ subtest 'a planted publication is not used' => sub {
 	$writer->safe_psql('postgres', 'DROP PUBLICATION snowflake_global');
 };
 
+subtest 'what a table needs on a follower' => sub {
+	$writer->safe_psql('postgres', q{CREATE SCHEMA palette; CREATE DOMAIN palette.hue AS text; CREATE ROLE painter;
+		CREATE TABLE palette.hues (hue palette.hue PRIMARY KEY); GRANT SELECT ON palette.hues TO painter});
+	my $obstacles = sub {
+		global('add', 'palette.hues', '--on', $writer, $one);
+		return join("\n", map { s/^\S+: //r } grep { !/^\s+HINT/ } split /\n/, $out) =~ s/ on \S+;/;/gr;
+	};
+	is($obstacles->(), join("\n", map { "$_ does not exist, and table palette.hues needs it" } 'role painter', 'schema palette', 'domain type palette.hue'),
+		'all that is missing is told');
+	$one->safe_psql('postgres', q{CREATE ROLE painter; CREATE SCHEMA palette; CREATE DOMAIN palette.hue AS text CHECK (VALUE <> '');
+		ALTER DOMAIN palette.hue OWNER TO mallory});
+	like($obstacles->(), qr/^domain type palette\.hue belongs to role mallory, and to role \S+ table palette\.hues needs it$/,
+		'and what belongs to another role, whose code the worker would run');
+	$_->safe_psql('postgres', 'DROP SCHEMA palette CASCADE; DROP ROLE painter') foreach $writer, $one;
+};
+
 subtest 'code of other roles on a follower' => sub {
 	$one->safe_psql('postgres', q{
 		CREATE TABLE filters (id integer PRIMARY KEY, name text COLLATE "C" UNIQUE, kind kind,

@@ -1,6 +1,7 @@
-# mallory owns a shard, and may make schemas on the source, but nothing on the target. The definition of the shard names objects
-# that belong to mallory on the source, and to victim or to a superuser on the target: clone and move make nothing with them that
-# mallory may not make. No literal, type or name of the shard runs code with the rights of the command, or leads it to rows of others.
+# What the definition of a shard names in other schemas belongs to the same role on the target, or clone and move make nothing: neither code
+# of a role that has made such names there, nor what the shard's owner could not make there. mallory owns a shard, and may make schemas on
+# the source, but nothing on the target. No literal, type or name of the shard runs code with the rights of the command, or leads it to rows
+# of others.
 
 use strict;
 use warnings;
@@ -64,12 +65,12 @@ run_as('mallory', $one, 'INSERT INTO billing.invoices VALUES (1)');
 # What the shard has, the error, and what takes it away.
 my %kinds = (
 	'a child table' => [ 'CREATE TABLE insta5.child () INHERITS (billing.invoices)',
-		qr/table insta\d\.child and table billing\.invoices of role victim: one would be a child of the other/, 'DROP TABLE insta5.child' ],
+		qr/table billing\.invoices belongs to role victim, and to role mallory on \S+; table insta5\.child needs it/, 'DROP TABLE insta5.child' ],
 	'a foreign key' => [ 'ALTER TABLE insta5.photos ADD CONSTRAINT k FOREIGN KEY (invoice) REFERENCES billing.invoices',
-		qr/foreign key k of table insta\d\.photos refers to table billing\.invoices of role victim, and role mallory may not.*\n\s*HINT:\s+If role .*: GRANT REFERENCES \(id\) ON billing\.invoices TO mallory;/,
+		qr/table billing\.invoices belongs to role victim, and to role mallory on \S+; constraint k on table insta5\.photos needs it\n\s*HINT:\s+If it is the same as on \S+: ALTER TABLE billing\.invoices OWNER TO mallory;/,
 		'ALTER TABLE insta5.photos DROP CONSTRAINT k' ],
 	'a trigger' => [ 'CREATE TRIGGER t BEFORE INSERT ON insta5.photos FOR EACH ROW EXECUTE FUNCTION billing.log()',
-		qr/trigger t of table insta\d\.photos calls function billing\.log\(\) of role victim, and role mallory may not.*\n\s*HINT:\s+If role .*: GRANT EXECUTE ON FUNCTION/,
+		qr/function billing\.log\(\) belongs to role victim, and to role mallory on \S+; trigger t on table insta5\.photos needs it/,
 		'DROP TRIGGER t ON insta5.photos' ],
 	'a foreign table' => [ 'CREATE FOREIGN TABLE insta5.far (id integer) SERVER warehouse',
 		qr/foreign table insta\d\.far is of server warehouse, and role mallory may not.*\n\s*HINT:\s+If role .*: GRANT USAGE ON FOREIGN SERVER warehouse/,
@@ -86,6 +87,60 @@ sub is_refused
 	is($two->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname ~ '^insta'}), 0, 'nothing was made');
 	return;
 }
+
+# squatter has made the names on the target, where a superuser was to make them. The code would run as the role of the command, or of an
+# apply worker.
+subtest 'names of other schemas that another role has taken on the target' => sub {
+	my $make = q{SET search_path = util; GRANT USAGE ON SCHEMA util TO PUBLIC;
+		CREATE FUNCTION "is OK"(integer) RETURNS boolean LANGUAGE sql IMMUTABLE RETURN true;
+		CREATE FUNCTION log() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+		CREATE TYPE kind AS ENUM ('a'); CREATE DOMAIN short AS text; CREATE TYPE span AS RANGE (subtype = integer);
+		CREATE OPERATOR === (leftarg = integer, rightarg = integer, function = int4eq); CREATE COLLATION c FROM "C";
+		CREATE TABLE plans (id integer PRIMARY KEY); CREATE TABLE regions (id integer PRIMARY KEY) PARTITION BY RANGE (id);
+		CREATE TABLE rest PARTITION OF regions DEFAULT; CREATE VIEW names AS SELECT 1 AS id; CREATE SEQUENCE numbers;
+		CREATE TEXT SEARCH CONFIGURATION words (COPY = pg_catalog.simple)};
+	my @names = ('function util."is OK"(integer)', 'function util.log()', 'enum type util.kind', 'domain type util.short', 'range type util.span',
+		'operator util.===(integer,integer)', 'collation util.c', 'table util.plans', 'table util.regions', 'view util.names', 'sequence util.numbers',
+		'text search configuration util.words', 'schema util');
+	$one->safe_psql('postgres', "CREATE SCHEMA util; $make;" . q{GRANT SELECT, REFERENCES ON ALL TABLES IN SCHEMA util TO mallory;
+		GRANT USAGE ON SEQUENCE util.numbers TO mallory});
+	run_as('mallory', $one, q{CREATE TABLE insta5.uses (id bigint PRIMARY KEY DEFAULT nextval('util.numbers'), n integer CHECK (util."is OK"(n)),
+		k util.kind[], s util.short, span util.span, t text COLLATE util.c, plan integer REFERENCES util.plans, region integer REFERENCES util.regions,
+		EXCLUDE USING btree (n WITH =) WHERE (n OPERATOR(util.===) 1));
+		CREATE VIEW insta5.named AS TABLE util.names; CREATE INDEX ON insta5.uses (to_tsvector('util.words', t));
+		CREATE TRIGGER t BEFORE INSERT ON insta5.uses FOR EACH ROW EXECUTE FUNCTION util.log(); INSERT INTO insta5.uses (n) VALUES (1)});
+	my $obstacles = sub {
+		my ($status, $rows) = shard_json($program, 'move', 'insta5', @both, '--dry-run');
+		return [ map { $_->{obstacle} =~ s/^\S+: //r } @$rows ];
+	};
+	my $told = sub {
+		my ($rest) = @_;
+		my @found = @{ $obstacles->() };
+		foreach my $name (@names) { is((() = grep { /^\Q$name\E $rest/ } @found), 1, "$name is told") }
+		is(@found, @names, 'and nothing else') or diag(explain(\@found));
+		return @found;
+	};
+	like(($told->('does not exist, and .* (?s:.*)HINT'))[0], qr/^schema util .*\n +HINT:  CREATE SCHEMA util AUTHORIZATION /, 'none is there');
+	$two->safe_psql('postgres', 'CREATE ROLE squatter LOGIN; GRANT CREATE ON DATABASE postgres TO squatter');
+	run_as('squatter', $two, "CREATE SCHEMA util; $make; " . q{
+		CREATE OR REPLACE FUNCTION util."is OK"(integer) RETURNS boolean LANGUAGE plpgsql AS
+		$$BEGIN EXECUTE 'ALTER ROLE squatter SUPERUSER'; RETURN true; EXCEPTION WHEN insufficient_privilege THEN RETURN true; END$$});
+	$told->('belongs to role squatter, and to role \S+ on \S+; (?s:.*)HINT:  If it is the same as on \S+: ALTER [A-Z ]+ util.* OWNER TO ');
+	my ($status, $out) = move();
+	is($status, 1, 'the move does not begin') or diag($out);
+	($status, $out, my $err) =
+		run_shard($program, 'clone', $one, $two, '--template', 'insta5', '--shards', 6, '--schema', 'insta{}', '--to', $two);
+	like("$status $err", qr/^3 .*\n +schema util belongs to role squatter.*\n +function util\./s, 'clone tells all of them, too');
+	is($two->safe_psql('postgres', 'SELECT rolsuper FROM pg_roles WHERE rolname = $$squatter$$'), 'f', 'squatter has got no rights');
+	# As an operator does who has looked at them.
+	$two->safe_psql('postgres', join ';', map { /HINT:  .*: (ALTER .*;)/ } @{ $obstacles->() });
+	is(join('', @{ $obstacles->() }), '', 'the statements of the hints are enough');
+	$two->safe_psql('postgres', 'DROP VIEW util.names; CREATE TABLE util.names (id integer); ALTER SCHEMA util OWNER TO mallory');
+	like(join("\n", @{ $obstacles->() }), qr/^schema util belongs to role mallory, .*\n.*\nutil\.names is of kind table, and of kind view on .*\n.*$/,
+		'a schema of another role, and another kind');
+	run_as('mallory', $one, 'DROP VIEW insta5.named; DROP TABLE insta5.uses');
+	$two->safe_psql('postgres', 'DROP SCHEMA util CASCADE');
+};
 
 foreach my $kind (sort keys %kinds)
 {
@@ -107,20 +162,18 @@ subtest 'a foreign key of old, to a table of the same owner on both servers' => 
 
 # ops may not be given to mallory on the target, where it is a superuser.
 foreach my $kind (
-	[ 'a function', q{CREATE FUNCTION insta5.f() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT current_user::text'},
-		'FUNCTION insta5.f()', qr/function insta\d\.f\(\)/ ],
-	[ 'a view', 'CREATE VIEW insta5.v AS SELECT 1 AS one', 'VIEW insta5.v', qr/view insta\d\.v/ ])
+	[ 'function', q{CREATE FUNCTION insta5.f() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT current_user::text'},
+		'insta5.f()' ],
+	[ 'view', 'CREATE VIEW insta5.v AS SELECT 1 AS one', 'insta5.v' ])
 {
-	my ($name, $make, $object, $title) = @$kind;
-	subtest "$name whose owner is a superuser on the target alone" => sub {
-		run_as('mallory', $one, "$make; GRANT CREATE ON SCHEMA insta5 TO ops; ALTER $object OWNER TO ops");
-		my $error = qr/$title would belong to role ops, which is a superuser here, and not where the definition comes from/;
-		is_refused($error);
-		run_as('mallory', $one, "DROP $object; REVOKE CREATE ON SCHEMA insta5 FROM ops");
+	my ($name, $make, $object) = @$kind;
+	subtest "a $name whose owner is a superuser on the target alone" => sub {
+		run_as('mallory', $one, "$make; GRANT CREATE ON SCHEMA insta5 TO ops; ALTER $name $object OWNER TO ops");
+		is_refused(qr/role ops has the rights of a superuser, and not on \S+, and owns $name \Q$object\E/);
+		run_as('mallory', $one, "DROP $name $object; REVOKE CREATE ON SCHEMA insta5 FROM ops");
 	};
 }
 
-# An expression of the shard with a function of the shard runs as the sole owner, which is none if it has all rights.
 subtest 'the owner of the shard is a superuser on the target alone' => sub {
 	foreach my $node ($one, $two)
 	{
@@ -133,7 +186,7 @@ subtest 'the owner of the shard is a superuser on the target alone' => sub {
 		CREATE TABLE insta8.photos (id bigint PRIMARY KEY, g integer GENERATED ALWAYS AS (insta8.f()) STORED)});
 	my ($status, $out, $err) =
 		run_shard($program, 'clone', $one, $two, '--template', 'insta8', '--shards', 9, '--schema', 'insta{}', '--to', $two);
-	like("$status $out$err", qr/^3 (?s:.*)HINT: +Give all objects of the shard to one role that is no superuser/, 'clone is refused');
+	like("$status $out$err", qr/^3 (?s:.*)role ops has the rights of a superuser, and not on \S+, and owns schema insta8/, 'clone is refused');
 	ok(!-e $canary, 'no code of another role gets the rights of the superuser');
 	$one->safe_psql('postgres', 'DROP SCHEMA insta8 CASCADE');
 };
