@@ -5,16 +5,12 @@
 #include "postgres/advisory.h"
 #include "postgres/drop_schemas.h"
 #include "postgres/locked_schemas.h"
-#include "postgres/restore.h"
+#include "postgres/session.h"
 #include "postgres/settings.h"
+#include "sql/sql.h"
 
 namespace
 {
-
-std::string renaming(const std::string& from, const std::string& to)
-{
-    return "ALTER SCHEMA " + from + " RENAME TO " + to + ";";
-}
 
 /* Not if the name leads to another schema than that of the OID. Another session may read the
  * catalogues while the copy is dropped: a pg_dump of the whole database locks the tables in another
@@ -50,26 +46,30 @@ std::string initial_privileges(Connection& connection, const Shard& shard, const
         .text(0, 0);
 }
 
-/* Relations, functions and types of a schema with their owners. Nothing else is changed by name.
- * pg_depend has an index for this; in pg_class and its like all rows would be read. */
-std::string objects_of(Connection& connection, const std::string& schema)
+/* The caller holds the lock, so all of them are of killed commands, or the caller's own. */
+void drop_copies(Connection& connection)
 {
-    return connection
-        .query(R"(
-            SELECT coalesce(string_agg(concat_ws(' ', classid, objid, relowner, proowner, typowner), ', ' ORDER BY classid, objid), '')
-            FROM pg_depend
-            LEFT JOIN pg_class AS c ON classid = 'pg_class'::regclass AND c.oid = objid
-            LEFT JOIN pg_proc AS p ON classid = 'pg_proc'::regclass AND p.oid = objid
-            LEFT JOIN pg_type AS t ON classid = 'pg_type'::regclass AND t.oid = objid
-            WHERE refclassid = 'pg_namespace'::regclass AND refobjid = $1)",
-               {schema})
-        .text(0, 0);
+    const Result copies = connection.query(
+        "SELECT quote_ident(nspname), oid FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern});
+    for (int i = 0; i < copies.rows(); i++)
+        drop_schema(connection, copies.text(i, 0), copies.text(i, 1));
+}
+
+/* The server's message tells the first one alone, and no schema. */
+std::string missing_rights(Connection& connection, const Shard& shard)
+{
+    Obstacles missing;
+    missing.read(connection, rights_to_define_sql, {shard.quoted});
+    std::string lines;
+    for (const Obstacle& one : missing)
+        lines += "\n    " + one.problem + "\n    HINT:  " + one.hint;
+    return lines;
 }
 
 } // namespace
 
-Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
-    : connection_(dsn), sole_owner_(sole_owner(connection_, {shard})), shard_(shard), named_(shard)
+Copy::Copy(const std::string& dsn, const Shard& shard, const Definition& definition)
+    : connection_(dsn), owner_(definition.owner()), shard_(shard), named_(shard)
 {
     const std::string process = std::to_string(connection_.process_id());
     const std::string away = "snowflake_copy_" + process + "_0";
@@ -80,37 +80,32 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const std::string& dump)
     withstand_settings(connection_); /* it waits in a transaction */
     connection_.run("SET client_min_messages = error");
     lock_by_name(connection_, "snowflake-shard copy", "copying a shard", timeouts::kCopyLock);
-    const Result left = connection_.query(
-        "SELECT quote_ident(nspname), oid FROM pg_namespace WHERE nspname ~ $1", {kCopyPattern});
-    for (int i = 0; i < left.rows(); i++)
-        drop_schema(connection_, left.text(i, 0), left.text(i, 1));
+    drop_copies(connection_);
     /* The dump has the schema's name in it, so the shard has another name while it runs. That name
      * is never committed: other sessions find the shard by its own name all the time, and a
      * rollback, also that of a killed command, restores it. */
     const std::string privileges = initial_privileges(connection_, shard, shard_.quoted);
-    const AgreedRights agreed = agreed_rights(connection_, sql_array({shard.quoted}));
     try {
-        connection_.run("BEGIN;" + renaming(shard.quoted, away));
-        restore(connection_, dump, sole_owner_);
-        require_no_gained_rights(connection_, sql_array({shard.quoted}), agreed);
-        connection_.run(renaming(shard.quoted, shard_.quoted) + renaming(away, shard.quoted) +
-                        privileges);
-        /* Until COMMIT nobody else can exchange names or objects. */
-        oid_ = connection_.query("SELECT $1::regnamespace::oid", {shard_.quoted}).text(0, 0);
-        objects_ = objects_of(connection_, oid_);
-        commit();
+        in_session(connection_, owner_, [&] {
+            rename_schema(connection_, shard.schema, away);
+            make_definition(connection_, {shard.schema}, definition.statements());
+            rename_schema(connection_, shard.schema, shard_.schema);
+            rename_schema(connection_, away, shard.schema);
+            run_in_session(connection_, privileges);
+        });
     } catch (const ServerError& error) {
+        const bool is_right = error.sqlstate == kInsufficientPrivilege && connection_.is_alive();
         throw ServerError("the definition of schema " + shard.schema +
-                              " cannot be made a second time: " + error.what(),
+                              " cannot be made a second time: " + error.what() +
+                              (is_right ? missing_rights(connection_, shard) : ""),
                           error.sqlstate);
     }
 }
 
 Copy::~Copy()
 {
-    connection_.rollback();
     try {
-        drop_schema(connection_, shard_.quoted, oid_);
+        drop_copies(connection_);
     } catch (const std::exception&) {
         /* verify shows it, and the next copy drops it. */
     }
@@ -118,32 +113,25 @@ Copy::~Copy()
 
 void Copy::renumber(int number)
 {
-    /* Before their definitions: the owner of one can drop it meanwhile. */
-    const Functions functions = functions_of(connection_, shard_.quoted);
     /* With the old number still: the objects that have it are the ones to be changed. */
     const std::string statements = renumbering();
     shard_.number = number;
     named_ = shard_;
-    restore(connection_, unmark(statements, shard_), sole_owner_, functions);
-    commit();
+    run(unmark(statements, shard_));
 }
 
-void Copy::commit()
+void Copy::run(const std::string& statements)
 {
-    connection_.run("COMMIT; BEGIN");
-    if (!lock_schemas(connection_, sql_array({shard_.quoted}), sql_array({oid_})) ||
-        objects_of(connection_, oid_) != objects_)
-        throw Failure("schema " + shard_.schema + " or its objects were exchanged on " +
-                      connection_.server() + " while the shard was copied. Nothing was made.");
+    in_session(connection_, owner_, [&] { run_in_session(connection_, statements); });
 }
 
 void Copy::rename(int suffix)
 {
-    const std::string old = shard_.quoted;
+    const std::string old = shard_.schema;
     const std::string name = old.substr(0, old.rfind('_') + 1) + std::to_string(suffix);
     if (name == old)
         return;
-    connection_.run(renaming(old, name));
+    in_session(connection_, owner_, [&] { rename_schema(connection_, old, name); });
     shard_.schema = shard_.quoted = name;
     /* The number stays. The search_path that functions set is text, and has the old name. */
     renumber(shard_.number);
@@ -165,8 +153,7 @@ void Copy::rename_functions()
         return;
     functions_ = functions.text(0, 0);
     names_ = functions.text(0, 1);
-    connection_.run(functions.text(0, 2));
-    commit();
+    run(functions.text(0, 2));
 }
 
 std::string Copy::names_of_functions()

@@ -5,24 +5,24 @@
  * renamed. So no text is edited, which could break a quoted name. References to the shard's objects
  * become references to the copy's own; in the body of a function, which is text, names stay.
  *
- * The copy belongs to the owner of the shard, who can give its name to another schema, with objects
- * of other roles. So its session is always in a transaction in which the schema is locked, and its
- * OID and its objects were compared: also while other sessions read it, as pg_dump does. */
+ * All of it is done in a session of the owner of the shard, who can change the copy meanwhile: the
+ * statements can do no more than that role. */
 
 #pragma once
 
 #include <string>
 
 #include "base/shards.h"
+#include "definition/definition.h"
 #include "postgres/connection.h"
 
 class Copy
 {
 public:
     /* Waits until no other command makes a copy in the database. Drops the copy of a command that
-     * was killed. dump: of the shard. Throws ServerError if the dump cannot be run, which is then
+     * was killed. definition: of the shard. Throws ServerError if it cannot be made, which is then
      * rolled back. */
-    Copy(const std::string& dsn, const Shard& shard, const std::string& dump);
+    Copy(const std::string& dsn, const Shard& shard, const Definition& definition);
     ~Copy();
     Copy(const Copy&) = delete;
     Copy& operator=(const Copy&) = delete;
@@ -44,15 +44,11 @@ public:
     std::string renumbering();
 
 private:
-    /* Commits, and locks the copy again. Failure if its name leads to another schema, or if it has
-     * other objects, or other owners. */
-    void commit();
+    void run(const std::string& statements);
 
     Connection connection_;
-    const std::string sole_owner_;
+    const std::string owner_; /* of the schema */
     Shard shard_;
-    std::string oid_;              /* of its schema */
-    std::string objects_;          /* their OIDs and owners */
     Shard named_;                  /* in the settings of its functions */
     std::string functions_ = "{}"; /* OIDs of those that rename_functions() has renamed */
     std::string names_ = "{}";     /* the template's */

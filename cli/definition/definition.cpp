@@ -5,7 +5,6 @@
 #include "definition/marks.h"
 #include "definition/restored.h"
 #include "definition/rows.h"
-#include "postgres/dump.h"
 #include "postgres/sql_text.h"
 #include "postgres/unread.h"
 
@@ -76,9 +75,9 @@ std::string hint_for_dump(Connection& connection, const Shard& shard)
 } // namespace
 
 Definition::Definition(Connection& connection, Shard template_shard)
-    : template_(std::move(template_shard)), dump_(Archive(connection, {template_.schema}).text()),
-      entries_(
-          marked(split_dump(connection, {template_.schema}, dump_)[template_.schema], template_))
+    : template_(std::move(template_shard)), archive_(connection, {template_.schema}),
+      entries_(marked(split_dump(connection, {template_.schema}, archive_.text())[template_.schema],
+                      template_))
 {
 }
 

@@ -11,6 +11,7 @@
 #include "base/shards.h"
 #include "definition/entries.h"
 #include "postgres/connection.h"
+#include "postgres/dump.h"
 
 /* An object that only one of the two has. One that is changed is two: missing, and added. */
 struct Difference {
@@ -37,7 +38,9 @@ public:
     /* Dumps the template. Throws Failure. */
     Definition(Connection& connection, Shard template_shard);
 
-    const std::string& dump() const { return dump_; }
+    /* The statements for make_definition(), and the role in whose session they run. */
+    std::string statements() const { return archive_.definition(); }
+    const std::string& owner() const { return archive_.schemas()[0].owner; }
 
     /* The shards that differ from the template, or from a copy of it. The connection is to the
      * server of the shards. Several threads may call it, with connections of their own. Nothing is
@@ -73,7 +76,7 @@ private:
     std::vector<Compared> compare_batch(Connection& connection, const Shards& shards,
                                         const std::string& lock_timeout) const;
     const Shard template_;
-    std::string dump_;
+    const Archive archive_;
     Entries entries_; /* with marks */
     std::map<std::string, std::string>
         in_copy_; /* the copy's text for the template's, with marks */

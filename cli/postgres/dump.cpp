@@ -217,6 +217,20 @@ std::vector<Archive::Item> Archive::items(Section section, const std::string& ow
     return made;
 }
 
+std::string Archive::definition() const
+{
+    std::vector<Item> all;
+    for (const Section section : {Section::pre_data, Section::post_data})
+        for (const Item& item : items(section, schemas_[0].owner))
+            all.push_back(item);
+    /* No session is of that role, but its member may give it the schema. */
+    std::string owners;
+    for (const Schema& schema : schemas_)
+        if (schema.owner == "pg_database_owner")
+            owners += "ALTER SCHEMA " + schema.quoted + " OWNER TO pg_database_owner;\n";
+    return owners + sql(all);
+}
+
 /* pg_restore finds what is in a schema. What is said of the schema itself is in none: its title has
  * the name of the schema behind the word SCHEMA, quoted where that is needed. */
 std::string Archive::owner_of(const Item& item) const

@@ -79,6 +79,8 @@ public:
     std::string sql(const std::vector<Item>& items) const;
     /* All of it. */
     const std::string& text() const { return text_; }
+    /* The same for make_definition(), if the schemas have one owner. */
+    std::string definition() const;
 
 private:
     std::vector<Item> list(std::vector<std::string> options) const;

@@ -36,6 +36,20 @@ void commit_session(Connection& connection)
     command_session(connection, "COMMIT");
 }
 
+void in_session(Connection& connection, const std::string& role, const std::function<void()>& work)
+{
+    connection.run("BEGIN");
+    try {
+        begin_session(connection, role, "BEGIN");
+        work();
+        commit_session(connection);
+        connection.run("COMMIT");
+    } catch (const Failure&) {
+        connection.rollback();
+        throw;
+    }
+}
+
 namespace
 {
 

@@ -32,6 +32,10 @@ inline const char* const kWithLockTimeout =
 void command_session(Connection& connection, const std::string& commands);
 void commit_session(Connection& connection);
 
+/* A transaction of a session of the role, within one of the connection; both are rolled back if
+ * work throws. */
+void in_session(Connection& connection, const std::string& role, const std::function<void()>& work);
+
 /* Statements, in a transaction of the session that they cannot end. Errors do not repeat the text.
  */
 void run_in_session(Connection& connection, const std::string& sql);

@@ -313,3 +313,80 @@ FROM pg_constraint AS c, LATERAL (
     SELECT CASE WHEN contypid = 0 THEN format('TABLE %s', conrelid::regclass) ELSE format('DOMAIN %s', contypid::regtype) END) AS o (parent)
 WHERE connamespace = $1::regnamespace AND contype = 'c' AND (conislocal OR contypid <> 0)
 ORDER BY 1
+
+-- name: rights_to_define
+-- Rights that the owner of a schema, $1, lacks to make the schema's objects a second time: the problem, and how to mend it. Some are checked
+-- only when an object is made, and a superuser may have made it, or the right was revoked. A hint grants nothing of a superuser but to use an
+-- object, and says who has to trust the other role.
+WITH RECURSIVE maker AS (
+    SELECT n.oid AS schema, nspname, r.oid AS role, rolname, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END AS becoming
+    FROM pg_namespace AS n JOIN pg_database AS d ON datname = current_database()
+    JOIN pg_roles AS r ON r.oid = CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END
+    WHERE n.oid = $1::regnamespace
+), contents (classid, objid) AS (
+    SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = $1::regnamespace
+    UNION
+    SELECT d.classid, d.objid FROM contents AS c JOIN pg_depend AS d ON (d.refclassid, d.refobjid) = (c.classid, c.objid)
+    WHERE d.deptype IN ('i', 'a', 'P', 'S')
+), used (classid, objid) AS (
+    SELECT refclassid, refobjid FROM contents JOIN pg_depend USING (classid, objid) WHERE deptype = 'n'
+    EXCEPT TABLE contents
+), owners (classid, objid, role, rolname, rolsuper) AS (
+    -- Parts have the owner of the whole. pg_shdepend has no row for the first superuser, which initdb has made: role 10.
+    SELECT c.classid, c.objid, r.oid, r.rolname, rolsuper
+    FROM contents AS c JOIN pg_depend AS n ON (n.classid, n.objid, n.refclassid) = (c.classid, c.objid, 'pg_namespace'::regclass)
+    LEFT JOIN pg_shdepend AS s ON (s.classid, s.objid, s.refclassid, s.deptype) = (c.classid, c.objid, 'pg_authid'::regclass, 'o')
+        AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+    JOIN pg_roles AS r ON r.oid = coalesce(s.refobjid, 10) CROSS JOIN maker
+    WHERE r.oid <> role AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE (d.classid, d.objid) = (c.classid, c.objid) AND d.deptype IN ('i', 'a'))
+)
+SELECT format('%s belongs to role %I, and role %I, which owns schema %I, may not give objects to that role', pg_describe_object(classid, objid, 0),
+              o.rolname, m.rolname, nspname),
+       format('ALTER %s %s OWNER TO %I;', upper(type), identity, m.rolname)
+       || CASE WHEN rolsuper THEN '' ELSE format(' Or, if role %1$I may do all that role %2$I may: GRANT %2$I TO %1$I;', m.rolname, o.rolname) END
+FROM owners AS o CROSS JOIN maker AS m CROSS JOIN pg_identify_object(classid, objid, 0) WHERE NOT pg_has_role(m.role, o.role, becoming)
+UNION ALL
+SELECT format('role %I, which owns %s, may not create objects in schema %I', o.rolname, min(pg_describe_object(classid, objid, 0)), nspname),
+       format('GRANT CREATE ON SCHEMA %I TO %I;', nspname, o.rolname)
+FROM owners AS o CROSS JOIN maker AS m WHERE pg_has_role(m.role, o.role, becoming) AND NOT has_schema_privilege(o.role, schema, 'CREATE')
+GROUP BY o.rolname, nspname
+UNION ALL
+SELECT DISTINCT format('role %I may not use schema %I of role %I', m.rolname, n.nspname, pg_get_userbyid(nspowner)),
+       format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, m.rolname)
+FROM used JOIN pg_depend AS d USING (classid, objid) JOIN pg_namespace AS n ON d.refclassid = n.tableoid AND d.refobjid = n.oid
+CROSS JOIN maker AS m WHERE NOT has_schema_privilege(m.role, n.oid, 'USAGE')
+UNION ALL
+SELECT format('foreign key %I of table %s refers to table %s of role %I, and role %I may not do so', conname, conrelid::regclass,
+              confrelid::regclass, pg_get_userbyid(relowner), m.rolname),
+       format('If role %I trusts role %I, whose types the key can have: GRANT REFERENCES (%s) ON %s TO %I;', pg_get_userbyid(relowner), m.rolname,
+              (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute WHERE attrelid = confrelid AND attnum = ANY (confkey)),
+              confrelid::regclass, m.rolname)
+FROM contents JOIN pg_constraint AS k ON classid = k.tableoid AND objid = k.oid JOIN pg_class AS c ON c.oid = confrelid CROSS JOIN maker AS m
+WHERE contype = 'f' AND conparentid = 0 AND relnamespace <> schema AND NOT has_table_privilege(m.role, confrelid, 'REFERENCES')
+AND EXISTS (SELECT FROM unnest(confkey) AS f (n) WHERE NOT has_column_privilege(m.role, confrelid, n, 'REFERENCES'))
+UNION ALL
+SELECT format('table %s is a child of table %s of role %I, and role %I has not the rights of that role', inhrelid::regclass, inhparent::regclass,
+              pg_get_userbyid(relowner), m.rolname),
+       format('ALTER TABLE %s NO INHERIT %s; or DETACH PARTITION.', inhrelid::regclass, inhparent::regclass)
+FROM contents JOIN pg_inherits ON classid = 'pg_class'::regclass AND inhrelid = objid JOIN pg_class AS c ON c.oid = inhparent CROSS JOIN maker AS m
+WHERE relnamespace <> schema AND NOT pg_has_role(m.role, relowner, 'USAGE')
+UNION ALL
+SELECT format('role %I may not call function %s of role %I', m.rolname, p.oid::regprocedure, pg_get_userbyid(proowner)),
+       format('If role %I may call it: GRANT EXECUTE ON FUNCTION %s TO %I;', m.rolname, p.oid::regprocedure, m.rolname)
+FROM used JOIN pg_proc AS p ON classid = p.tableoid AND objid = p.oid CROSS JOIN maker AS m WHERE NOT has_function_privilege(m.role, p.oid, 'EXECUTE')
+UNION ALL
+SELECT format('role %I may not use type %s of role %I', m.rolname, t.oid::regtype, pg_get_userbyid(typowner)),
+       format('GRANT USAGE ON TYPE %s TO %I;', t.oid::regtype, m.rolname)
+FROM used JOIN pg_type AS t ON classid = t.tableoid AND objid = t.oid CROSS JOIN maker AS m WHERE NOT has_type_privilege(m.role, t.oid, 'USAGE')
+UNION ALL
+SELECT format('role %I may not use foreign server %I of role %I', m.rolname, srvname, pg_get_userbyid(srvowner)),
+       format('If role %1$I may read what that server has: GRANT USAGE ON FOREIGN SERVER %2$I TO %1$I;', m.rolname, srvname)
+FROM used JOIN pg_foreign_server AS s ON classid = s.tableoid AND objid = s.oid CROSS JOIN maker AS m WHERE NOT has_server_privilege(m.role, s.oid, 'USAGE')
+UNION ALL
+SELECT DISTINCT format('materialized view %s is filled from %s of role %I, which role %I may not read', v.oid::regclass, pg_describe_object(t.tableoid, t.oid, 0),
+              pg_get_userbyid(t.relowner), pg_get_userbyid(v.relowner)),
+       format('If role %1$I may read it: GRANT SELECT ON %2$s TO %1$I;', pg_get_userbyid(v.relowner), t.oid::regclass)
+FROM contents JOIN pg_class AS v ON classid = v.tableoid AND objid = v.oid JOIN pg_rewrite AS w ON ev_class = v.oid
+JOIN pg_depend AS d ON d.classid = w.tableoid AND d.objid = w.oid JOIN pg_class AS t ON d.refclassid = t.tableoid AND d.refobjid = t.oid
+WHERE v.relkind = 'm' AND v.relispopulated AND t.oid <> v.oid AND NOT has_any_column_privilege(v.relowner, t.oid, 'SELECT')
+ORDER BY 1

@@ -19,7 +19,7 @@
 #include "postgres/dump.h"
 #include "postgres/extension.h"
 #include "postgres/identity.h"
-#include "postgres/restore.h"
+#include "postgres/session.h"
 #include "replication/needed.h"
 #include "verbs/clones.h"
 #include "verbs/counted_keys.h"
@@ -141,6 +141,13 @@ void require_needed(Connection& source, Connection& home, const Shard& origin)
                       " cannot be made:" + lines);
 }
 
+/* Told before pg_dump reads the template. */
+void require_session(Connection& connection, const Shard& origin)
+{
+    for (const auto& [schema, problem] : find_session_problems(connection, {origin}))
+        throw Failure(connection.server() + ": " + problem);
+}
+
 /* Differences between the template and its copy would be those of every clone. */
 void require_equal(const std::vector<Difference>& differences, const Shard& origin)
 {
@@ -165,17 +172,16 @@ std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
     const auto missing = std::find_if(targets.begin(), targets.end(), [](const ShardState& target) {
         return target.state == "not done";
     });
-    Copy copy(server.dsn(), origin, definition.dump());
+    Copy copy(server.dsn(), origin, definition);
     copy.renumber(missing == targets.end() ? origin.number : missing->shard.number);
-    const auto dump = [&] { return Archive(server.connection, {copy.shard().schema}).text(); };
-    require_equal(definition.compare_copy(server.connection, copy.shard(), dump()), origin);
+    const auto dump = [&] { return Archive(server.connection, {copy.shard().schema}); };
+    require_equal(definition.compare_copy(server.connection, copy.shard(), dump().text()), origin);
     copy.rename_functions();
     std::vector<Recipe> recipes;
     for (int i = 1; i <= count; i++) {
         copy.rename(i);
-        recipes.push_back({copy.shard().schema, dump(), copy.renumbering(),
-                           copy.names_of_functions(),
-                           agreed_rights(server.connection, sql_array({copy.shard().quoted}))});
+        recipes.push_back({copy.shard().schema, dump().definition(), copy.renumbering(),
+                           copy.names_of_functions()});
     }
     return recipes;
 }
@@ -246,6 +252,7 @@ int clone_shards(const CloneOptions& options)
     require_not_in_transit(source.connection, {origin.schema});
     require_no_extension(source.connection, origin);
     require_no_outside_children(source.connection, origin, shards[index]);
+    require_session(source.connection, origin);
     std::vector<ShardState> targets = find_targets(home.connection, options);
     std::vector<std::string> names;
     for (const ShardState& target : targets)
@@ -270,6 +277,6 @@ int clone_shards(const CloneOptions& options)
     }
     const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
     check_present(present, definition);
-    make_clones(home, recipes, sole_owner(source.connection, {origin}), targets);
+    make_clones(home, recipes, definition.owner(), targets);
     return servers.exit_code(print_states(targets, options.json));
 }

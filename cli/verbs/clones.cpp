@@ -6,6 +6,7 @@
 #include "base/output.h"
 #include "definition/marks.h"
 #include "fleet/catalog.h"
+#include "postgres/session.h"
 
 namespace
 {
@@ -35,11 +36,17 @@ std::vector<Batch> batches_of(std::vector<ShardState>& targets, std::size_t conn
 
 /* All before the first shard is made: an error here ends the command without the list of those that
  * were. */
-std::vector<std::unique_ptr<Connection>> connect(const Server& home, std::size_t count)
+std::vector<std::unique_ptr<Connection>> connect(const Server& home, const std::string& owner,
+                                                 std::size_t count)
 {
     try {
-        return at_once(count,
-                       [&](std::size_t) { return std::make_unique<Connection>(home.dsn()); });
+        return at_once(count, [&](std::size_t) {
+            auto connection = std::make_unique<Connection>(home.dsn());
+            begin_session(*connection, owner, "");
+            return connection;
+        });
+    } catch (const ServerError& error) {
+        throw Failure(error.what() + std::string("\nNothing was made."));
     } catch (const Failure& error) {
         const std::string fewer = "--jobs " + std::to_string(count) + " opens " +
                                   count_of(count, "connection") +
@@ -74,13 +81,13 @@ bool is_claimed(Connection& connection, const Batch& batch)
  * but may be there: the same command finds it then, and compares it. The schema gets its name last,
  * because the dump and the other statements name the objects by the copy's schema. */
 void make(Connection& connection, const Shard& shard, const Recipe& recipe,
-          const std::string& sole_owner)
+          const std::string& owner)
 {
-    connection.run("BEGIN");
-    restore(connection, recipe.dump + unmark(recipe.renumbering, shard), sole_owner);
-    connection.run(recipe.names + "ALTER SCHEMA " + recipe.schema + " RENAME TO " + shard.quoted);
-    require_no_gained_rights(connection, sql_array({shard.quoted}), recipe.agreed);
-    connection.run("COMMIT");
+    in_session(connection, owner, [&] {
+        make_definition(connection, {recipe.schema},
+                        recipe.definition + unmark(recipe.renumbering, shard) + recipe.names);
+        rename_schema(connection, recipe.schema, shard.schema);
+    });
 }
 
 /* A recipe with its connections, one after the other. */
@@ -88,9 +95,9 @@ class Worker
 {
 public:
     /* has_failed: any of the workers, because the next shards would fail, too. */
-    Worker(std::unique_ptr<Connection> connection, const Recipe& recipe,
-           const std::string& sole_owner, std::atomic<bool>& has_failed)
-        : connection_(std::move(connection)), recipe_(recipe), sole_owner_(sole_owner),
+    Worker(std::unique_ptr<Connection> connection, const Recipe& recipe, const std::string& owner,
+           std::atomic<bool>& has_failed)
+        : connection_(std::move(connection)), recipe_(recipe), owner_(owner),
           has_failed_(has_failed)
     {
     }
@@ -105,11 +112,10 @@ public:
             try {
                 if (!is_claimed)
                     claim(*connection_, {target});
-                make(*connection_, target->shard, recipe_, sole_owner_);
+                make(*connection_, target->shard, recipe_, owner_);
                 target->state = "made";
             } catch (const ServerError& error) {
-                connection_->rollback();
-                fail(*target, error);
+                fail_to_make(*target, error);
             }
             progress.step();
         }
@@ -131,19 +137,29 @@ public:
         has_failed_ = true;
     }
 
+    /* Where the template is, the owner has made the copy. */
+    void fail_to_make(ShardState& target, const ServerError& error)
+    {
+        fail(target, error);
+        if (error.sqlstate == kInsufficientPrivilege)
+            target.error += "\nHINT:  Role " + visible(owner_) +
+                            ", which owns the template, has this right on the template's server: "
+                            "grant it here, too, if the role may have it.";
+    }
+
 private:
     std::unique_ptr<Connection> connection_;
     const Recipe& recipe_;
-    const std::string& sole_owner_;
+    const std::string& owner_;
     std::atomic<bool>& has_failed_;
 };
 
 } // namespace
 
-void make_clones(const Server& home, const std::vector<Recipe>& recipes,
-                 const std::string& sole_owner, std::vector<ShardState>& targets)
+void make_clones(const Server& home, const std::vector<Recipe>& recipes, const std::string& owner,
+                 std::vector<ShardState>& targets)
 {
-    auto connections = connect(home, recipes.size());
+    auto connections = connect(home, owner, recipes.size());
     const std::vector<Batch> batches = batches_of(targets, recipes.size());
     Progress progress("clone");
     for (const Batch& batch : batches)
@@ -151,7 +167,7 @@ void make_clones(const Server& home, const std::vector<Recipe>& recipes,
     std::atomic<std::size_t> next{0};
     std::atomic<bool> has_failed{false};
     at_once(recipes.size(), [&](std::size_t i) {
-        Worker worker(std::move(connections[i]), recipes[i], sole_owner, has_failed);
+        Worker worker(std::move(connections[i]), recipes[i], owner, has_failed);
         for (std::size_t at = next++, first = at; !has_failed && at < batches.size(); at = next++)
             try {
                 if (at != first)

@@ -11,3 +11,4 @@ CREATE EXTENSION IF NOT EXISTS snowflake;
 CREATE EXTENSION IF NOT EXISTS btree_gist;
 CREATE TABLE IF NOT EXISTS public.countries (code char(2) PRIMARY KEY, name text NOT NULL);
 INSERT INTO public.countries VALUES ('de', 'Germany'), ('fr', 'France'), ('jp', 'Japan'), ('br', 'Brazil') ON CONFLICT DO NOTHING;
+GRANT REFERENCES ON public.countries TO app;

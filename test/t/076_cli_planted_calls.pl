@@ -41,7 +41,7 @@ my @sources = map { glob "$FindBin::RealBin/../../cli/$_" } '*.cpp', '*/*.cpp', 
 my %calls = map { $_ => 1 } map { calls_of($_) } @sources;
 my $calls = join ',', sort keys %calls;
 like(",$calls,", qr/,$_,/, "the sources call $_()")
-  foreach qw(session_begin set_config pg_get_functiondef format count replace_guarded);
+  foreach qw(session_begin set_config pg_get_functiondef format count session_rename_schema);
 
 # --- what mallory makes --------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ foreach my $node ($one, $two)
 	$node->safe_psql('postgres', q{CREATE ROLE mallory LOGIN; CREATE ROLE victim LOGIN;
 		CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER warehouse FOREIGN DATA WRAPPER nothing});
 }
-$one->safe_psql('postgres', 'CREATE ROLE ops; GRANT ops TO mallory');
+$one->safe_psql('postgres', 'CREATE ROLE ops LOGIN; GRANT ops TO mallory');
 $two->safe_psql('postgres', 'CREATE ROLE ops SUPERUSER');
 $one->safe_psql('postgres', 'GRANT CREATE ON DATABASE postgres TO mallory; GRANT USAGE ON FOREIGN SERVER warehouse TO mallory');
 run_as('mallory', $one, q{SELECT snowflake_create_shard(5, 'insta5');
@@ -73,7 +73,7 @@ my %kinds = (
 		qr/function billing\.log\(\) belongs to role victim, and to role mallory on \S+; trigger t on table insta5\.photos needs it/,
 		'DROP TRIGGER t ON insta5.photos' ],
 	'a foreign table' => [ 'CREATE FOREIGN TABLE insta5.far (id integer) SERVER warehouse',
-		qr/foreign table insta\d\.far is of server warehouse, and role mallory may not.*\n\s*HINT:\s+If role .*: GRANT USAGE ON FOREIGN SERVER warehouse/,
+		qr/permission denied for foreign server warehouse\n(?s:.*)HINT:  Role mallory, which owns the template, has this right on the|foreign table insta\d\.far is of server warehouse, and role mallory may not.*\n\s*HINT:\s+If role .*: GRANT USAGE ON FOREIGN SERVER warehouse/,
 		'DROP FOREIGN TABLE insta5.far' ]);
 # By clone and by move.
 sub is_refused
