@@ -1,6 +1,7 @@
 #include "definition/entries.h"
 
 #include <algorithm>
+#include <set>
 
 #include "postgres/dump.h"
 #include "postgres/sql_text.h"
@@ -34,6 +35,24 @@ void cut_setting(std::string& text, const std::string& name, std::string& settin
         text.erase(line);
         text.erase(text.find_last_not_of('\n') + 1);
     }
+}
+
+/* The owner of an object that does not work with his rights is no part of the definition: see
+ * Archive::sql(). The statement is the last one of the entry. */
+void cut_owner(const std::string& type, std::string& sql)
+{
+    const std::set<std::string> without_rights = {"AGGREGATE",      "COLLATION",
+                                                  "CONVERSION",     "DOMAIN",
+                                                  "FUNCTION",       "OPERATOR",
+                                                  "OPERATOR CLASS", "OPERATOR FAMILY",
+                                                  "PROCEDURE",      "SEQUENCE",
+                                                  "STATISTICS",     "TEXT SEARCH CONFIGURATION",
+                                                  "TYPE",           "TEXT SEARCH DICTIONARY"};
+    const std::size_t last = sql.rfind("\n\nALTER ");
+    if (without_rights.count(type) == 0 || sql.find("SECURITY DEFINER") != std::string::npos ||
+        last == std::string::npos || sql.find(" OWNER TO ", last) == std::string::npos)
+        return;
+    sql.erase(last);
 }
 
 /* A heading is
@@ -140,6 +159,7 @@ private:
             (sql.find("EXECUTE FUNCTION snowflake_move_") != std::string::npos ||
              sql.find("EXECUTE FUNCTION snowflake_split.") != std::string::npos))
             return;
+        cut_owner(type, sql);
         if (type != "ACL") /* see add_privileges() */
             schemas_[schema].push_back({type, name, set + sql + "\n\n"});
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "postgres/process.h"
+#include "sql/sql.h"
 
 namespace
 {
@@ -192,6 +193,9 @@ Archive::Archive(Connection& connection, const std::vector<std::string>& schemas
     if (!lock_timeout.empty())
         options.push_back("--lock-wait-timeout=" + lock_timeout);
     run_pg_dump(connection, options);
+    const Result given = connection.query(given_objects_sql, {sql_array(schemas)});
+    for (int i = 0; i < given.rows(); i++)
+        givings_[{given.number(i, 0), given.number(i, 1)}] = given.text(i, 2) + "\n";
     for (const auto& [owner, names] : schemas_by_owner(schemas_))
         if (names.size() < schemas_.size())
             for (const Item& item : list(names))
@@ -200,7 +204,7 @@ Archive::Archive(Connection& connection, const std::vector<std::string>& schemas
     post_data_ = read_items("post-data");
     std::vector<Item> all = pre_data_;
     all.insert(all.end(), post_data_.begin(), post_data_.end());
-    text_ = without_numbers(connection, sql(all));
+    text_ = without_numbers(connection, kSettings + whole(all, ""));
 }
 
 const std::vector<Archive::Item>& Archive::items(Section section) const
@@ -290,7 +294,7 @@ std::vector<Archive::Item> Archive::read_items(const std::string& section) const
 
 /* pg_restore writes privileges after everything else. But ALTER ... OWNER TO needs CREATE on the
  * schema for the new owner, if this role is no superuser. */
-std::string Archive::sql(const std::vector<Item>& items) const
+std::string Archive::whole(const std::vector<Item>& items, const std::string& option) const
 {
     std::vector<Item> first;
     std::vector<Item> rest = items;
@@ -303,11 +307,20 @@ std::string Archive::sql(const std::vector<Item>& items) const
         first.assign(rest.begin(), begin_of_rest);
         rest.erase(rest.begin(), begin_of_rest);
     }
-    const std::string text = body(first) + body(rest);
-    return text.empty() ? "" : kSettings + text;
+    return body(first, option) + body(rest, option);
 }
 
-std::string Archive::body(const std::vector<Item>& items) const
+std::string Archive::sql(const std::vector<Item>& items) const
+{
+    const std::string text = whole(items, "--no-owner");
+    std::string givings;
+    for (const Item& item : items)
+        if (const auto found = givings_.find({item.catalog, item.object}); found != givings_.end())
+            givings += found->second;
+    return text.empty() ? "" : kSettings + text + givings;
+}
+
+std::string Archive::body(const std::vector<Item>& items, const std::string& option) const
 {
     const NamelessFile list;
     std::ofstream file(list.path());
@@ -316,8 +329,8 @@ std::string Archive::body(const std::vector<Item>& items) const
     file.close();
     if (!file)
         throw Failure("cannot write the list of items for pg_restore");
-    return items.empty()
-               ? ""
-               : without_frame(run_program(
-                     pg_restore_, {"--file=-", "--use-list=" + list.path(), archive_.path()}));
+    std::vector<std::string> options = {"--file=-", "--use-list=" + list.path(), archive_.path()};
+    if (!option.empty())
+        options.push_back(option);
+    return items.empty() ? "" : without_frame(run_program(pg_restore_, options));
 }

@@ -75,9 +75,11 @@ public:
     const std::vector<Schema>& schemas() const { return schemas_; }
     std::vector<Item> items(Section section, const std::string& owner) const;
     /* The items in their order, but first the schemas with their privileges, and last all other
-     * privileges. "" for none. */
+     * privileges. "" for none. What they make belongs to the role that runs them. But an object
+     * that works with the rights of its owner, and has another one than its schema, is given to
+     * that role at the end: a table, a view, a SECURITY DEFINER function. */
     std::string sql(const std::vector<Item>& items) const;
-    /* All of it. */
+    /* All of it, with the owner of each object: to be compared. */
     const std::string& text() const { return text_; }
     /* The same for make_definition(), if the schemas have one owner. */
     std::string definition() const;
@@ -86,12 +88,15 @@ private:
     std::vector<Item> list(std::vector<std::string> options) const;
     std::string owner_of(const Item& item) const;
     std::vector<Item> read_items(const std::string& section) const;
-    std::string body(const std::vector<Item>& items) const;
+    std::string body(const std::vector<Item>& items, const std::string& option) const;
+    std::string whole(const std::vector<Item>& items, const std::string& option) const;
 
     const std::vector<Schema> schemas_;
     const std::string pg_restore_; /* its path */
     const NamelessFile archive_;
     std::map<int, std::string> owners_; /* of schemas, by item; empty if there is one */
+    /* ALTER ... OWNER TO of objects, by catalog and OID, see sql(). */
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> givings_;
     /* Each question to pg_restore takes as long as ten statements. */
     std::vector<Item> pre_data_;
     std::vector<Item> post_data_;

@@ -338,7 +338,10 @@ WITH RECURSIVE maker AS (
     LEFT JOIN pg_shdepend AS s ON (s.classid, s.objid, s.refclassid, s.deptype) = (c.classid, c.objid, 'pg_authid'::regclass, 'o')
         AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
     JOIN pg_roles AS r ON r.oid = coalesce(s.refobjid, 10) CROSS JOIN maker
-    WHERE r.oid <> role AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE (d.classid, d.objid) = (c.classid, c.objid) AND d.deptype IN ('i', 'a'))
+    -- Another object becomes the maker's.
+    WHERE (EXISTS (SELECT FROM pg_class AS t WHERE t.tableoid = c.classid AND t.oid = c.objid AND relkind IN ('r', 'p', 'v', 'm', 'f'))
+        OR EXISTS (SELECT FROM pg_proc AS p WHERE p.tableoid = c.classid AND p.oid = c.objid AND prosecdef))
+    AND r.oid <> role AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE (d.classid, d.objid) = (c.classid, c.objid) AND d.deptype IN ('i', 'a'))
 )
 SELECT format('%s belongs to role %I, and role %I, which owns schema %I, may not give objects to that role', pg_describe_object(classid, objid, 0),
               o.rolname, m.rolname, nspname),
@@ -390,3 +393,16 @@ FROM contents JOIN pg_class AS v ON classid = v.tableoid AND objid = v.oid JOIN 
 JOIN pg_depend AS d ON d.classid = w.tableoid AND d.objid = w.oid JOIN pg_class AS t ON d.refclassid = t.tableoid AND d.refobjid = t.oid
 WHERE v.relkind = 'm' AND v.relispopulated AND t.oid <> v.oid AND NOT has_any_column_privilege(v.relowner, t.oid, 'SELECT')
 ORDER BY 1
+
+-- name: given_objects
+-- The objects of the schemas $1 that work with the rights of their owner, where that is not the schema's: catalog, OID, and the statement that
+-- gives such an object to its owner.
+WITH schemas AS (
+    SELECT n.oid, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner
+    FROM pg_namespace AS n JOIN pg_database ON datname = current_database() WHERE nspname = ANY ($1::text[]))
+SELECT c.tableoid, c.oid, format('ALTER %s %s OWNER TO %I;', CASE relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
+                                 WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END, c.oid::regclass, pg_get_userbyid(relowner))
+FROM schemas AS s JOIN pg_class AS c ON relnamespace = s.oid WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND relowner <> owner
+UNION ALL
+SELECT p.tableoid, p.oid, format('ALTER ROUTINE %s OWNER TO %I;', p.oid::regprocedure, pg_get_userbyid(proowner))
+FROM schemas AS s JOIN pg_proc AS p ON pronamespace = s.oid WHERE prosecdef AND proowner <> owner
