@@ -67,12 +67,11 @@ $$;
 -- SQL that snowflake-shard carries into a shard runs in a session of the shard's owner: a background worker that is authenticated as
 -- that role, kept for the caller's session. Whether the caller may act as the owner, and no other right, is asked.
 
--- Why SQL cannot run in a session of the schema's owner, or of another role on that role's tables there, and the statement that mends it; NULL
--- if it can.
+-- Why SQL cannot run in a session of the schema's owner, or of a role on that role's tables, and the statement that mends it; NULL if it can.
 CREATE FUNCTION snowflake_internal.session_problem(schema regnamespace, OUT problem text, OUT hint text)
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_problem';
-CREATE FUNCTION snowflake_internal.session_problem(schema regnamespace, role oid, OUT problem text, OUT hint text)
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_problem';
+CREATE FUNCTION snowflake_internal.session_problem_of(role oid, OUT problem text, OUT hint text)
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_problem_of';
 
 -- A session of the schema's owner, new or as new; runs the commands in it, such as BEGIN, and makes the schema its search_path.
 CREATE FUNCTION snowflake_internal.session_begin(schema regnamespace, beginning text) RETURNS void

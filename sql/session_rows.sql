@@ -68,12 +68,12 @@ INSERT INTO regress_of_ann.two VALUES (1);
 SELECT * FROM snowflake_internal.session_rows(:one, 'SELECT 1 FROM regress_shared.one') AS r (a text);
 ROLLBACK;
 
--- The table of a superuser, whose session can do anything: nobody else may have code in its schema.
-CREATE SCHEMA regress_of_super;
-CREATE TABLE regress_of_super.t (id bigint);
-SELECT * FROM snowflake_internal.session_rows('regress_of_super.t', 'SELECT current_user, count(*) FROM regress_of_super.t') AS r (a text, b text);
-GRANT CREATE ON SCHEMA regress_of_super TO regress_eve;
-SELECT * FROM snowflake_internal.session_rows('regress_of_super.t', 'SELECT current_user, count(*) FROM regress_of_super.t') AS r (a text, b text);
+-- A superuser's table, with the rights of its owner.
+CREATE TABLE regress_of_ann.of_super (id bigint);
+SELECT * FROM snowflake_internal.session_rows('regress_of_ann.of_super', 'SELECT current_user, count(*) FROM regress_of_ann.of_super') AS r (a text, b text);
+SET ROLE regress_member;
+SELECT * FROM snowflake_internal.session_rows('regress_of_ann.of_super', 'SELECT current_user, count(*) FROM regress_of_ann.of_super') AS r (a text, b text);
+RESET ROLE; SET ROLE regress_super;
 
 -- As they are stored: columns by name and type, also within a transaction that has written.
 BEGIN;
@@ -110,6 +110,6 @@ SELECT * FROM snowflake_internal.session_rows(:one, 'SELECT count(*) FROM ONLY r
 SELECT * FROM snowflake_internal.stored_rows(:one) AS r (id bigint);
 
 RESET ROLE;
-DROP SCHEMA regress_of_ann, regress_away, regress_shared, regress_of_super CASCADE;
+DROP SCHEMA regress_of_ann, regress_away, regress_shared CASCADE;
 DROP OWNED BY regress_super, regress_ann, regress_eve, regress_member;
 DROP ROLE regress_super, regress_ann, regress_eve, regress_member;

@@ -110,9 +110,11 @@ void tell_of_event_triggers(Connection& target)
 /* Rows are read and written in sessions of the tables' owners. */
 Obstacles find_session_problems(Connection& server, Connection& source, const Shards& shards)
 {
+    if (!has_extension(server))
+        return {};
     const std::string owners = source.query(table_owners_sql, {schemas_of(shards)}).text(0, 0);
     Obstacles found;
-    found.read(server, session_problems_sql, {owners, schemas_of(shards)});
+    found.read(server, session_problems_sql, {owners});
     return found;
 }
 
@@ -179,8 +181,7 @@ Obstacles find_on_target(Servers& servers, const Move& move, const std::string& 
                   "Make it anew: CREATE DATABASE ... ENCODING '" + source.encoding() +
                       "' TEMPLATE template0;");
     found.add(find_missing_rights(target, read_owners(source, move.shards), publisher));
-    if (has_extension(target))
-        found.add(find_session_problems(target, source, move.shards));
+    found.add(find_session_problems(target, source, move.shards));
     for (const char* const name : {"pg_dump", "pg_restore"})
         found.add(find_old_program(source, name));
     /* An extension or right that is missing, or a schema that is there, would make the trial fail

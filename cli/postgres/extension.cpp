@@ -16,7 +16,8 @@ const char* const kFunctions =
     "fire_key,has_statements,id_seq,is_callers,is_citus_copy,keep_extension,lock_sequence,"
     "min_id,other_ids,replace_guarded,run_as_role,run_guarded,sequences,session_alone,"
     "session_begin,session_create_schema,session_fetch,session_of_role,session_problem,"
-    "session_query,session_rename_schema,session_rows,session_run,session_script,settled_id,"
+    "session_problem_of,session_query,session_rename_schema,session_rows,session_run,session_"
+    "script,settled_id,"
     "shard_settings,stored_rows,stored_value,told_to}";
 
 /* One row, or none if the extension is missing. */

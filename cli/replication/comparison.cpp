@@ -171,7 +171,11 @@ std::string compare_table(Connection& one, Connection& other, const std::string&
     const SizedTables tables = {{table}};
     if (!is_counted && are_equal(one, other, tables).front())
         return "";
-    return compare_parts(one, other, table, is_counted);
+    try {
+        return compare_parts(one, other, table, is_counted);
+    } catch (const ServerError& error) {
+        return why_unread(error);
+    }
 }
 
 /* The source needs no snapshot, because it is fenced. Clients write to the target by now, so its
@@ -185,8 +189,16 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
         divided(with_sizes(source, tables_of(source, shards)), max_size);
     Progress progress("compare (tables)", compared.size() + counted.size());
     std::vector<std::string> found;
+    bool is_readable = true; /* an error ends the transaction, and so the snapshot */
     const auto compare = [&](const std::string& table, bool is_counted) {
-        const std::string text = compare_parts(source, snapshot, table, is_counted);
+        std::string text;
+        try {
+            text = compare_parts(source, snapshot, table, is_counted);
+        } catch (const ServerError& error) {
+            is_readable = false;
+            found.push_back("table " + table + ": " + why_unread(error) +
+                            "\nTables after it are not compared");
+        }
         if (text.empty())
             return;
         /* TRUNCATE and ALTER TABLE make its rows invisible in the snapshot. */
@@ -197,18 +209,21 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
             found.push_back("table " + table + ": " + text);
     };
     for (const SizedTables& batch : batches_of(compared)) {
+        if (!is_readable)
+            break;
         /* Another session reads the parts. It must not wait for one that waits for this lock. */
         snapshot.run("SAVEPOINT digests");
         const std::vector<bool> equal = are_equal(source, snapshot, batch);
         snapshot.run("ROLLBACK TO digests; RELEASE digests");
         for (std::size_t i = 0; i < batch.size(); i++) {
-            if (!equal[i])
+            if (!equal[i] && is_readable)
                 compare(batch[i].name, false);
             progress.step();
         }
     }
     for (const SizedTable& table : counted) {
-        compare(table.name, true);
+        if (is_readable)
+            compare(table.name, true);
         progress.step();
     }
     snapshot.run("COMMIT");

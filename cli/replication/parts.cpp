@@ -100,7 +100,7 @@ std::string why_unread(const ServerError& error)
 
 std::string compare_parts(Connection& one, Connection& other, const std::string& table,
                           bool is_counted)
-try {
+{
     const std::string sql = parts_sql(one, table, is_counted);
     auto reading = std::async(std::launch::async, [&] { return read_parts(other, table, sql); });
     Parts here = read_parts(one, table, sql);
@@ -110,8 +110,6 @@ try {
         if (!(here[i] == there[i]))
             differences[i] = difference(one, here[i], other, there[i]);
     return first_of(differences);
-} catch (const ServerError& error) {
-    return why_unread(error);
 }
 
 Comparison::Comparison(Connection& publisher, Connection& follower, const std::string& table)

@@ -54,10 +54,9 @@ FROM (SELECT coalesce(max(format('%s in schema %s', extversion, extnamespace::re
       FROM pg_extension WHERE extname = 'snowflake') AS e (there, fits)
 WHERE fits IS NOT TRUE
 UNION ALL
-SELECT format('role %I may not copy rows', current_user), format('GRANT EXECUTE ON FUNCTION %s TO %I;', oid::regprocedure, current_user)
--- Its name is not written as in a call, which is an error where the extension is missing.
-FROM pg_proc WHERE proname = 'copy_rows' AND pronamespace = to_regnamespace('snowflake_internal')
-AND NOT has_function_privilege(oid, 'EXECUTE')
+SELECT format('role %I may not copy rows', current_user), format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user)
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace
+WHERE nspname = 'snowflake_internal' AND proname = 'copy_rows' AND NOT has_function_privilege(p.oid, 'EXECUTE')
 UNION ALL
 SELECT format('schema %I is there already', nspname),
        CASE WHEN EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = pg_namespace.oid)

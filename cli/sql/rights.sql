@@ -36,13 +36,11 @@ SELECT coalesce(array_agg(DISTINCT rolname), '{}') FROM pg_class JOIN pg_roles A
 WHERE relnamespace = ANY ($1::regnamespace[]) AND relkind IN ('r', 'p')
 
 -- name: session_problems
--- Why there can be no session of one of the roles $1 on its tables in the schemas $2, which need not be there. A role that is missing, and
--- one as which the current role may not act, are other obstacles.
-SELECT DISTINCT p.problem, p.hint
-FROM pg_roles AS r CROSS JOIN unnest('{0}'::oid[] || ARRAY(SELECT to_regnamespace(s)::oid FROM unnest($2::text[]) AS s)) AS n (schema)
-CROSS JOIN LATERAL snowflake_internal.session_problem(n.schema, r.oid) AS p
-WHERE rolname = ANY ($1::name[]) AND (pg_has_role(r.oid, 'MEMBER') AND NOT rolsuper OR current_setting('is_superuser')::boolean)
-AND p.problem IS NOT NULL
+-- Why there can be no session of one of the roles $1. A role that is missing, and one as which the current role may not act, are other
+-- obstacles.
+SELECT p.problem, p.hint FROM pg_roles AS r CROSS JOIN LATERAL snowflake_internal.session_problem_of(r.oid) AS p
+WHERE rolname = ANY ($1::name[]) AND p.problem IS NOT NULL
+AND (pg_has_role(r.oid, 'MEMBER') AND NOT rolsuper OR current_setting('is_superuser')::boolean)
 
 -- name: sole_owner
 -- Row types have the owner of their table, and arrays that of their elements.

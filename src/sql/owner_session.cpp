@@ -94,22 +94,16 @@ session::Problem owner_session::problem_in(Oid schema, Oid owner)
     return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema) : problem;
 }
 
-void owner_session::begin(Oid owner, Oid schema)
+void owner_session::begin(Oid owner, const session::Problem& problem)
 {
-    require_none(problem_in(schema, owner));
+    require_none(problem);
     session::begin(owner);
-}
-
-void owner_session::begin_of_role(Oid role)
-{
-    require_none(session::problem_of(role));
-    session::begin(role);
 }
 
 void owner_session::begin_of_table(Oid table, const char* mode)
 {
     const Oid owner = owner_of_table(table);
-    begin(owner, get_rel_namespace(table));
+    begin(owner, session::problem_of(owner));
     session::ask(session::Kind::commands, beginning(mode));
 }
 

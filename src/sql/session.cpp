@@ -135,6 +135,17 @@ void define_schema(session::Kind kind, FunctionCallInfo fcinfo)
     session::ask(request, "");
 }
 
+Datum row_of(FunctionCallInfo fcinfo, const session::Problem& problem)
+{
+    TupleDesc row_type = nullptr;
+    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "return type must be a row type");
+    bool nulls[] = {problem.message == nullptr, problem.message == nullptr};
+    Datum values[] = {nulls[0] ? Datum{0} : CStringGetTextDatum(problem.message),
+                      nulls[1] ? Datum{0} : CStringGetTextDatum(problem.hint)};
+    return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls));
+}
+
 } // namespace
 
 extern "C" {
@@ -148,7 +159,7 @@ PGDLLEXPORT Datum snowflake_session_begin(PG_FUNCTION_ARGS)
     if (!OidIsValid(owner))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
                         errmsg("schema with OID %u does not exist", schema)));
-    owner_session::begin(owner, schema);
+    owner_session::begin(owner, owner_session::problem_in(schema, owner));
     ask_to_begin(text_argument(fcinfo, 1));
     StringInfoData request;
     initStringInfo(&request);
@@ -163,7 +174,7 @@ PG_FUNCTION_INFO_V1(snowflake_session_of_role);
 PGDLLEXPORT Datum snowflake_session_of_role(PG_FUNCTION_ARGS)
 {
     const Oid role = role_of_session(NameStr(*PG_GETARG_NAME(0)));
-    owner_session::begin_of_role(role);
+    owner_session::begin(role, session::problem_of(role));
     session::ask(session::Kind::commands, "SET search_path = pg_catalog, pg_temp");
     ask_to_begin(text_argument(fcinfo, 1));
     PG_RETURN_VOID();
@@ -185,21 +196,19 @@ PGDLLEXPORT Datum snowflake_session_rename_schema(PG_FUNCTION_ARGS)
     PG_RETURN_VOID();
 }
 
-/* snowflake_internal.session_problem(schema regnamespace [, role oid], OUT problem text, OUT hint
- * text) */
+/* snowflake_internal.session_problem(schema regnamespace, OUT problem text, OUT hint text) */
 PG_FUNCTION_INFO_V1(snowflake_session_problem);
 PGDLLEXPORT Datum snowflake_session_problem(PG_FUNCTION_ARGS)
 {
-    TupleDesc row_type = nullptr;
-    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-        elog(ERROR, "return type must be a row type");
     const Oid schema = PG_GETARG_OID(0);
-    const Oid owner = PG_NARGS() > 1 ? PG_GETARG_OID(1) : owner_session::of_schema(schema);
-    const session::Problem problem = owner_session::problem_in(schema, owner);
-    bool nulls[] = {problem.message == nullptr, problem.message == nullptr};
-    Datum values[] = {nulls[0] ? Datum{0} : CStringGetTextDatum(problem.message),
-                      nulls[1] ? Datum{0} : CStringGetTextDatum(problem.hint)};
-    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+    return row_of(fcinfo, owner_session::problem_in(schema, owner_session::of_schema(schema)));
+}
+
+/* snowflake_internal.session_problem_of(role oid, OUT problem text, OUT hint text) */
+PG_FUNCTION_INFO_V1(snowflake_session_problem_of);
+PGDLLEXPORT Datum snowflake_session_problem_of(PG_FUNCTION_ARGS)
+{
+    return row_of(fcinfo, session::problem_of(PG_GETARG_OID(0)));
 }
 
 /* snowflake_internal.session_run(commands text) returns void */
