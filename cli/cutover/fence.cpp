@@ -90,10 +90,10 @@ void require_triggers(Connection& connection, const Fence& fence)
  * because catalogues are not read with that. A transaction that had locked a table before the body
  * was committed is in pg_locks after it, and await_writers() waits until it has ended. */
 void close_tables(Connection& connection, const Fence& fence, const std::string& problem,
-                  const std::string& place)
+                  const std::string& place, const std::string& but_for)
 {
-    connection.query(fence.sql("SELECT @record@.set_body('leaving', 'false', $1, $2)"),
-                     {problem, place});
+    connection.query(fence.sql("SELECT @record@.set_body('leaving', $3, $1, $2)"),
+                     {problem, place, but_for});
 }
 
 /* Partitioned tables are looked at, too: INSERT locks a partition only when it routes the first row

@@ -33,9 +33,10 @@ void make_triggers(Connection& connection, const Fence& fence, Clock::duration p
 void require_triggers(Connection& connection, const Fence& fence);
 
 /* Closes the tables of the shards that leave, for every statement that begins after the COMMIT. A
- * client gets the title of its shard with the problem as an error, and the place as its detail. */
+ * client gets the title of its shard with the problem as an error, and the place as its detail.
+ * but_for: a condition of SQL on statements that are not stopped. */
 void close_tables(Connection& connection, const Fence& fence, const std::string& problem,
-                  const std::string& place);
+                  const std::string& place, const std::string& but_for = "false");
 /* Returns when the transactions have ended that began to write before the COMMIT of close_tables().
  * Late if one has not, or if a table has no trigger. */
 void await_writers_before(Connection& connection, const Fence& fence, Clock::time_point deadline);

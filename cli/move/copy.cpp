@@ -182,6 +182,7 @@ void Copy::finish(int index_jobs)
         restore(target_, definition, owner_);
     /* The triggers of the fence are of this command. */
     require_no_gained_rights(target_, schemas_of_move(move_), agreed_);
+    end_copy(target_, move_, source_.server());
     target_.run(analysis);
     check_replicated_rows(target_, move_.shards);
     write_step(target_, move_, Step::ready);

@@ -30,15 +30,40 @@ void make_fence(Connection& connection, const Move& move)
                "CREATE TABLE @record@.marker (id uuid PRIMARY KEY, positions jsonb NOT NULL)");
 }
 
-/* The apply worker is a replica, which plain triggers do not stop. setval() of sequences that are
+namespace
+{
+
+void close_to_clients(Connection& target, const Move& move, const std::string& source,
+                      const std::string& but_for)
+{
+    close_tables(target, move.fence(), ", is not open here yet",
+                 "It is being moved from " + source + ".", but_for);
+}
+
+} // namespace
+
+/* The rows are written by a session of the table's owner (src/session/), as only the library can
+ * begin one. A client that writes by mistake is stopped all the time: a copy has no keys that would
+ * refuse its rows, and an interrupted one may wait for days. The triggers are made with the tables,
+ * and stay as they are: a table without one would have to be found again, and closed.
+ *
+ * The apply worker is a replica, which plain triggers do not stop. setval() of sequences that are
  * there would not be rolled back, so they get bounds at once. */
 void close_target(Connection& target, const Move& move, const std::string& source)
 {
     const Fence fence = move.fence();
     for (const std::string& statement : missing_triggers(target, fence, false))
         target.run(statement);
-    close_tables(target, fence, ", is not open here yet", "It is being moved from " + source + ".");
+    close_to_clients(target, move, source,
+                     "EXISTS (SELECT FROM pg_catalog.pg_stat_get_activity("
+                     "pg_catalog.pg_backend_pid()) AS a WHERE a.backend_type "
+                     "OPERATOR(pg_catalog.=) 'snowflake session')");
     target.run(fence.sql("SELECT @record@.mark(s) FROM unnest(@record@.sequences_of(true)) AS s"));
+}
+
+void end_copy(Connection& target, const Move& move, const std::string& source)
+{
+    close_to_clients(target, move, source, "false");
 }
 
 void raise_fence(Connection& source, Connection& keeper, const Move& move,

@@ -11,8 +11,10 @@
 
 /* Puts the fence and the marker into the schema of the move, on either server. */
 void make_fence(Connection& connection, const Move& move);
-/* Closes the shards on the target, in the transaction that makes them. */
+/* Closes the shards on the target, in the transaction that makes them. Until end_copy() the copy of
+ * their rows is let through. */
 void close_target(Connection& target, const Move& move, const std::string& source);
+void end_copy(Connection& target, const Move& move, const std::string& source);
 
 /* The fence during one try of the cutover. */
 struct FenceTry {

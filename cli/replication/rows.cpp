@@ -142,9 +142,11 @@ public:
         }
         /* Parameters would be logged by log_min_duration_statement, and they are rows. A commit
          * need not be flushed: the transaction that makes the rest of the definition is, and with
-         * it all WAL before it. If the target crashes earlier, the copy begins again. */
+         * it all WAL before it. If the target crashes earlier, the copy begins again. A custom plan
+         * would copy the rows twice. */
         target_.run(R"(
             SET synchronous_commit = off;
+            SET plan_cache_mode = force_generic_plan;
             SELECT set_config(name, '0', false) FROM pg_settings
             WHERE name IN ('log_parameter_max_length', 'auto_explain.log_parameter_max_length')
             AND (context <> 'superuser' OR has_parameter_privilege(name, 'SET')))");
@@ -226,7 +228,7 @@ void Job::copy(const CopiedTable& table, Origin& origin, Progress& progress)
 }
 
 /* A table of one piece is a transaction without a BEGIN, and is inserted while the next table is
- * read. */
+ * read. The session that inserts the rows has a transaction of its own. */
 void Job::insert(const CopiedTable& table, Piece& piece, bool is_last)
 {
     await_insert();
@@ -249,7 +251,7 @@ void Job::insert(const CopiedTable& table, Piece& piece, bool is_last)
     }
     if (is_last && is_in_block) {
         await_insert();
-        target_.run("COMMIT");
+        target_.run("SELECT snowflake_internal.session_run('COMMIT'); COMMIT");
     }
 }
 

@@ -1,7 +1,8 @@
 /*
  * The shared memory of a session and its caller: the role, and a queue in each direction. A request
- * begins with its kind. To the caller go the messages of PostgreSQL's protocol, without their
- * length, as pqmq.c sends them; the last one of each request is ReadyForQuery.
+ * begins with its kind, and each text in it ends with a zero byte. To the caller go the messages of
+ * PostgreSQL's protocol, without their length, as pqmq.c sends them; the last one of each request
+ * is ReadyForQuery.
  */
 #pragma once
 
@@ -11,7 +12,8 @@ namespace snowflake::session
 {
 
 constexpr std::uint64_t kMagic = 0x5F10A4E5E5510A;
-constexpr Size kQueueSize = 65536;
+constexpr Size kRequestsSize = 1 << 20; /* the rows of a copy: fewer changes of the process */
+constexpr Size kAnswersSize = 65536;
 
 enum Part : std::uint64_t { kHead, kRequests, kAnswers };
 
@@ -27,6 +29,7 @@ enum class Kind : char {
     query = 'D',    /* opens the cursor snowflake_rows: the parameters, then the text */
     schema = 'E',   /* the OID of a schema: locks it, and makes it the search_path */
     table = 'T',  /* the OID of a table, whether to wait for its lock, and a query that reads it */
+    copy = 'P',   /* the same of a table, then the columns, the format and the rows of a COPY */
     create = 'C', /* a schema: the OID of the caller's role, then the name */
     rename = 'R', /* a schema of the role: the same, then the new name */
 };

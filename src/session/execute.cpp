@@ -4,6 +4,7 @@
  */
 #include "execute.h"
 #include "channel.h"
+#include "copy.h"
 #include "query.h"
 #include "schemas.h"
 #include "table.h"
@@ -170,6 +171,19 @@ void read_table(StringInfo request, Oid role, MemoryContext memory)
     run_all(pq_getmsgrawstring(request), Kind::table, memory, &of);
 }
 
+void copy_rows(StringInfo request, Oid role)
+{
+    const table::OfOwner of = {pq_getmsgint(request, 4), role};
+    const bool waits = pq_getmsgbyte(request) != 0;
+    debug_query_string = "COPY of snowflake-shard";
+    pgstat_report_activity(STATE_RUNNING, debug_query_string);
+    start_statement();
+    PushActiveSnapshot(GetTransactionSnapshot());
+    copy::insert(request, of, waits);
+    PopActiveSnapshot();
+    CommitTransactionCommand();
+}
+
 /* The bigint parameters of a query, then its text. */
 void open_query(StringInfo request)
 {
@@ -210,6 +224,9 @@ void session::execute(StringInfo request, Oid role, MemoryContext memory)
         break;
     case Kind::table:
         read_table(request, role, memory);
+        break;
+    case Kind::copy:
+        copy_rows(request, role);
         break;
     case Kind::schema:
         use_schema(pq_getmsgint(request, 4), role);

@@ -78,9 +78,9 @@ bool lacks_login(Oid role)
     return !can_login && pg::kAlsoWithoutLogin == 0;
 }
 
-shm_mq* make_queue(shm_toc* parts, Part part)
+shm_mq* make_queue(shm_toc* parts, Part part, Size size)
 {
-    shm_mq* queue = shm_mq_create(shm_toc_allocate(parts, kQueueSize), kQueueSize);
+    shm_mq* queue = shm_mq_create(shm_toc_allocate(parts, size), size);
     shm_toc_insert(parts, part, queue);
     return queue;
 }
@@ -95,8 +95,8 @@ Queues make_segment(Oid role)
     shm_toc_estimator estimator;
     shm_toc_initialize_estimator(&estimator);
     shm_toc_estimate_chunk(&estimator, sizeof(Head));
-    shm_toc_estimate_chunk(&estimator, kQueueSize);
-    shm_toc_estimate_chunk(&estimator, kQueueSize);
+    shm_toc_estimate_chunk(&estimator, kRequestsSize);
+    shm_toc_estimate_chunk(&estimator, kAnswersSize);
     shm_toc_estimate_keys(&estimator, 3);
     const Size size = shm_toc_estimate(&estimator);
     current.segment = dsm_create(size, 0);
@@ -105,7 +105,8 @@ Queues make_segment(Oid role)
     auto* head = static_cast<Head*>(shm_toc_allocate(parts, sizeof(Head)));
     *head = {MyDatabaseId, role};
     shm_toc_insert(parts, kHead, head);
-    const Queues queues = {make_queue(parts, kRequests), make_queue(parts, kAnswers)};
+    const Queues queues = {make_queue(parts, kRequests, kRequestsSize),
+                           make_queue(parts, kAnswers, kAnswersSize)};
     shm_mq_set_sender(queues.requests, MyProc);
     shm_mq_set_receiver(queues.answers, MyProc);
     return queues;
@@ -234,14 +235,14 @@ ErrorData* receive(const Answer& answer)
 }
 
 /* A request that is broken off leaves an answer in the queue. */
-ErrorData* exchange(const StringInfoData& request, const Answer& answer)
+ErrorData* exchange(const shm_mq_iovec* parts, int count, const Answer& answer)
 {
     ErrorData* volatile error = nullptr;
     current.is_busy = true;
     PG_TRY();
     {
         /* If the session has ended, its last message says why. */
-        shm_mq_send(current.requests, static_cast<Size>(request.len), request.data, false, true);
+        shm_mq_sendv(current.requests, const_cast<shm_mq_iovec*>(parts), count, false, true);
         error = receive(answer);
     }
     PG_CATCH();
@@ -361,8 +362,18 @@ void session::ask(Kind kind, const char* sql, const Answer& answer)
 void session::ask(const StringInfoData& request, const char* sql, const Answer& answer)
 {
     require_caller();
-    if (ErrorData* error = exchange(request, answer); error != nullptr)
+    const shm_mq_iovec part = {request.data, static_cast<Size>(request.len)};
+    if (ErrorData* error = exchange(&part, 1, answer); error != nullptr)
         rethrow(error, sql);
+}
+
+void session::ask(const StringInfoData& request, const char* rest, int length, const Answer& answer)
+{
+    require_caller();
+    const shm_mq_iovec parts[] = {{request.data, static_cast<Size>(request.len)},
+                                  {rest, static_cast<Size>(length)}};
+    if (ErrorData* error = exchange(parts, 2, answer); error != nullptr)
+        rethrow(error, "");
 }
 
 bool session::is_in_transaction()

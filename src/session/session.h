@@ -43,6 +43,8 @@ void begin(Oid role);
  * the session is still there. 08006 if it has ended. */
 void ask(Kind kind, const char* sql, const Answer& answer = {});
 void ask(const StringInfoData& request, const char* sql, const Answer& answer = {});
+/* The same with a part that follows the request, and is not copied. */
+void ask(const StringInfoData& request, const char* rest, int length, const Answer& answer);
 
 /* Whether the session is in a transaction that has not failed. */
 bool is_in_transaction();

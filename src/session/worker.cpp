@@ -129,9 +129,9 @@ void serve(const Channel& channel)
             ProcessConfigFile(PGC_SIGHUP);
         }
         SetCurrentStatementStartTimestamp();
-        StringInfoData request;
-        initStringInfo(&request);
-        appendBinaryStringInfo(&request, static_cast<const char*>(data), static_cast<int>(size));
+        /* Texts in it have their terminator: see channel.h. */
+        StringInfoData request = {static_cast<char*>(data), static_cast<int>(size),
+                                  static_cast<int>(size), 0};
         answer(&request, channel.head->role, memory);
         report_ready();
     }
