@@ -15,10 +15,10 @@
 #include "move/state.h"
 #include "replication/keys.h"
 #include "replication/needed.h"
+#include "replication/owners.h"
 #include "replication/publication.h"
 #include "replication/rows.h"
 #include "postgres/dump.h"
-#include "postgres/restore.h"
 #include "postgres/settings.h"
 #include "postgres/skipped.h"
 
@@ -34,15 +34,6 @@ std::int64_t size_of(Connection& target, const Move& move)
     return size.number(0, 0);
 }
 
-/* The schemas of the shards and of the record. */
-std::string schemas_of_move(const Move& move)
-{
-    std::vector<std::string> schemas = {move.name};
-    for (const Shard& shard : move.shards)
-        schemas.push_back(shard.quoted);
-    return sql_array(schemas);
-}
-
 /* All rows of the snapshot are there. */
 bool has_copy(Connection& target, const Move& move)
 {
@@ -56,8 +47,7 @@ class Copy
 public:
     Copy(Servers& servers, const Move& move, const std::string& publisher, const Tried* tried)
         : source_(servers.source), target_(servers.target), move_(move), publisher_(publisher),
-          tried_(tried), owner_(sole_owner(source_, move.shards)),
-          agreed_(agreed_rights(source_, move.schemas()))
+          tried_(tried)
     {
     }
 
@@ -67,6 +57,7 @@ public:
     void finish(int index_jobs);
 
 private:
+    void make_schemas();
     void require_noted_definition();
     void subscribe(const std::string& options);
 
@@ -75,8 +66,6 @@ private:
     const Move& move_;
     const std::string& publisher_; /* as the target reaches it */
     const Tried* const tried_;
-    const std::string owner_;
-    const AgreedRights agreed_;
     std::optional<Archive> read_; /* if the definition has changed since it was tried */
     const Archive* archive_ = nullptr;
     Made made_;
@@ -106,14 +95,29 @@ void Copy::begin()
     require_published_tables(source_, move_);
 }
 
-/* One transaction, so a command that is killed leaves nothing, or tables with a record that says
- * that they are a copy without an end: then they are dropped here. claim_sql() keeps other
- * schemas of the target from the numbers until the COMMIT. The subscription is a trial: the rows
- * may take hours. */
+/* The record and empty schemas are one transaction of the command: a schema without a record is not
+ * of the move, and --abort would not drop it. The record says that they are a copy without an end,
+ * so nobody takes the shards for open ones, and a command that is killed before the last step
+ * leaves what is dropped here. The owners' sessions fill the schemas. Then the tables are closed,
+ * before there are rows. claim_sql() keeps other schemas of the target from the numbers until this
+ * connection ends. The subscription is a trial: the rows may take hours. */
 void Copy::make_tables()
 {
     warn("target: definition");
-    const std::string definition = archive_->sql(archive_->items(Archive::Section::pre_data));
+    make_schemas();
+    make_items(target_, *archive_, archive_->items(Archive::Section::pre_data));
+    target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
+    lock_made(target_, made_);
+    made_.tables = read_tables(target_, made_);
+    make_fence(target_, move_);
+    close_target(target_, move_, source_.server());
+    target_.run("SAVEPOINT subscription");
+    subscribe("slot_name = NONE, enabled = false");
+    target_.run("ROLLBACK TO subscription; COMMIT");
+}
+
+void Copy::make_schemas()
+{
     target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     if (read_state(target_, move_)) {
         warn("the copy begins again, because the command that had begun it has ended");
@@ -122,15 +126,12 @@ void Copy::make_tables()
     if (move_.has_ids)
         target_.query(claim_sql(target_, move_.shards));
     find_needed(source_, target_, move_.shards).raise_first();
-    restore(target_, definition, owner_);
-    require_no_gained_rights(target_, move_.schemas(), agreed_);
+    for (const Archive::Schema& schema : archive_->schemas())
+        target_.run("CREATE SCHEMA " + schema.quoted + " AUTHORIZATION " +
+                    target_.identifier(schema.owner));
     made_ = read_made(target_, move_);
     make_state(target_, move_, require_state(source_, move_).id, source_.address(), Step::copying);
-    make_fence(target_, move_);
-    close_target(target_, move_, source_.server());
-    target_.run("SAVEPOINT subscription");
-    subscribe("slot_name = NONE, enabled = false");
-    target_.run("ROLLBACK TO subscription; COMMIT");
+    target_.run("COMMIT");
 }
 
 void Copy::copy_rows(int jobs)
@@ -168,20 +169,15 @@ void Copy::finish(int index_jobs)
     warn("target: indexes, foreign keys, triggers");
     /* This also fills the materialized views. */
     std::vector<Archive::Item> rest = archive_->items(Archive::Section::post_data);
-    std::vector<std::string> indexes;
-    for (const Archive::Item& index : take_large_indexes(source_, move_, rest))
-        indexes.push_back(archive_->sql({index}));
-    build_indexes(target_, made_, indexes, owner_, index_jobs);
+    const std::vector<Archive::Item> indexes = take_large_indexes(source_, move_, rest);
+    build_indexes(target_, *archive_, indexes, index_jobs);
+    make_items(target_, *archive_, rest);
     std::string analysis;
     for (const std::string& table : tables_of(target_, move_.shards, "rp"))
         analysis += "ANALYZE " + table + ";";
     require_noted_definition();
     target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     lock_made(target_, made_);
-    if (const std::string definition = archive_->sql(rest); !definition.empty())
-        restore(target_, definition, owner_);
-    /* The triggers of the fence are of this command. */
-    require_no_gained_rights(target_, schemas_of_move(move_), agreed_);
     end_copy(target_, move_, source_.server());
     target_.run(analysis);
     check_replicated_rows(target_, move_.shards);

@@ -5,8 +5,8 @@
 
 #include "base/output.h"
 #include "postgres/parallel.h"
-#include "postgres/restore.h"
 #include "postgres/settings.h"
+#include "replication/owners.h"
 
 namespace
 {
@@ -41,21 +41,17 @@ std::vector<Archive::Item> take_large_indexes(Connection& source, const Move& mo
     return large;
 }
 
-void build_indexes(Connection& target, const Made& made, const std::vector<std::string>& statements,
-                   const std::string& sole_owner, int sessions)
+void build_indexes(Connection& target, const Archive& archive,
+                   const std::vector<Archive::Item>& indexes, int connections)
 {
-    Progress progress("indexes", statements.size());
+    Progress progress("indexes", indexes.size());
     std::atomic<std::size_t> next = 0;
-    const std::size_t count = std::min(statements.size(), static_cast<std::size_t>(sessions));
+    const std::size_t count = std::min(indexes.size(), static_cast<std::size_t>(connections));
     all_or_none(count, [&](std::size_t, const auto& check) {
         Connection builder(target.dsn_of_server());
         withstand_settings(builder);
         const Watch watch(builder, check);
-        for (std::size_t i = next++; i < statements.size(); i = next++, progress.step()) {
-            builder.run("BEGIN");
-            lock_made(builder, made);
-            restore(builder, statements[i], sole_owner);
-            builder.run("COMMIT");
-        }
+        for (std::size_t i = next++; i < indexes.size(); i = next++, progress.step())
+            make_items(builder, archive, {indexes[i]});
     });
 }

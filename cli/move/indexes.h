@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "move/made.h"
 #include "move/session.h"
 #include "postgres/dump.h"
 
@@ -16,6 +15,6 @@
 std::vector<Archive::Item> take_large_indexes(Connection& source, const Move& move,
                                               std::vector<Archive::Item>& items);
 
-/* Each statement in a transaction of its own, by as many sessions of the target. */
-void build_indexes(Connection& target, const Made& made, const std::vector<std::string>& statements,
-                   const std::string& sole_owner, int sessions);
+/* Each in a transaction of its own, by sessions of the owner over as many connections. */
+void build_indexes(Connection& target, const Archive& archive,
+                   const std::vector<Archive::Item>& indexes, int connections);

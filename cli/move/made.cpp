@@ -7,13 +7,19 @@ Made read_made(Connection& target, const Move& move)
     Made made;
     made.names = move.schemas();
     made.schemas = target.query("SELECT $1::regnamespace[]::oid[]", {made.names}).text(0, 0);
-    const Result tables = target.query(R"(
+    return made;
+}
+
+MadeTables read_tables(Connection& target, const Made& made)
+{
+    MadeTables tables;
+    const Result rows = target.query(R"(
         SELECT format('%I.%I', nspname, relname), c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
         WHERE n.oid = ANY ($1::oid[]) AND relkind = 'r')",
-                                       {made.schemas});
-    for (int i = 0; i < tables.rows(); i++)
-        made.tables[tables.text(i, 0)] = tables.text(i, 1);
-    return made;
+                                     {made.schemas});
+    for (int i = 0; i < rows.rows(); i++)
+        tables[rows.text(i, 0)] = rows.text(i, 1);
+    return tables;
 }
 
 void lock_made(Connection& target, const Made& made)

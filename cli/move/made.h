@@ -14,8 +14,10 @@ struct Made {
     MadeTables tables;
 };
 
-/* In the transaction that makes them: until its COMMIT nobody else can rename them. */
+/* In the transaction that makes the schemas: until its COMMIT nobody else can rename them. They are
+ * empty. */
 Made read_made(Connection& target, const Move& move);
+MadeTables read_tables(Connection& target, const Made& made);
 
 /* lock_schemas(); a Failure if a name leads to another schema. */
 void lock_made(Connection& target, const Made& made);

@@ -128,6 +128,12 @@ Obstacles find_on_source(Connection& source, const Move& move, const Limits& lim
     found.add(find_not_replicable(source, move.shards));
     found.add(find_unqualified_names(source, move.shards));
     found.add(find_extensions_in(source, schemas_of(move.shards)));
+    /* The definition of a superuser's shard is made with a superuser's rights. */
+    if (has_extension(source))
+        found.read(source,
+                   "SELECT problem, hint FROM unnest($1::regnamespace[]) AS n CROSS JOIN LATERAL "
+                   "snowflake_internal.foreign_code(n) WHERE problem IS NOT NULL",
+                   {schemas_of(move.shards)});
     for (const std::string& dependent : find_dependents(source, move.shards))
         found.add(source.server(), dependent, "Drop it, or move it into the schema.");
     return found;
@@ -140,8 +146,8 @@ Obstacles try_on_target(Servers& servers, const Move& move, const std::string& p
     auto& [source, target] = servers;
     try {
         auto read = std::make_shared<const Tried>(source, move.shards);
-        Obstacles found = try_definition(source, target, move.shards, &read->archive, move.name,
-                                         publisher, replaces_copy);
+        Obstacles found = try_definition(target, move.shards, &read->archive, move.name, publisher,
+                                         replaces_copy);
         if (found.empty())
             tried = std::move(read);
         return found;
@@ -190,8 +196,8 @@ Obstacles find_on_target(Servers& servers, const Move& move, const std::string& 
         return found;
     found = find_needed(source, target, move.shards);
     if (!found.empty())
-        found.add(try_definition(source, target, move.shards, nullptr, move.name, publisher,
-                                 replaces_copy));
+        found.add(
+            try_definition(target, move.shards, nullptr, move.name, publisher, replaces_copy));
     else if (!tried)
         found = try_on_target(servers, move, publisher, replaces_copy, tried);
     return found;
@@ -225,8 +231,13 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const std::string& 
     found.add(find_obstacles_of_cutover(servers, move));
     found.add(find_on_source(source, move, limits));
     found.add(find_on_target(servers, move, publisher, tried));
-    found.add(find_obstacles_of_workers(target, source, move.shards));
-    found.read(target, default_privileges_sql);
+    const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);
+    found.add(untrusted);
+    const Result owners = source.query(
+        "SELECT array_agg(pg_get_userbyid(nspowner)) FROM pg_namespace WHERE oid = ANY "
+        "($1::regnamespace[])",
+        {schemas_of(move.shards)});
+    found.read(target, default_privileges_sql, {owners.text(0, 0)});
     if (is_repeated)
         return found;
     /* It reads all rows, so it comes when nothing else is in the way. */

@@ -96,12 +96,11 @@ WHERE $2 <> '' AND current_setting('lc_monetary') <> $1
 
 -- name: default_privileges
 -- pg_dump writes the privileges that differ from PostgreSQL's defaults, so other defaults of the target would be added to them. Only those
--- without a schema count, because that of the shard does not exist yet; and only those of the role of the move, which makes the objects.
--- acldefault() takes 'S' for a foreign server and 's' for a sequence, which pg_default_acl has as 'S'. regrole parses the name as SQL
--- writes it, so it is quoted.
-SELECT DISTINCT format('new %s of role %I %s %s %s by default, and so would those of the shard', kind, current_user,
+-- without a schema count, because that of the shard does not exist yet; and only those of the owners of the schemas, $1, who make the objects.
+-- acldefault() takes 'S' for a foreign server and 's' for a sequence, which pg_default_acl has as 'S'.
+SELECT DISTINCT format('new %s of role %I %s %s %s by default, and so would those of the shard', kind, pg_get_userbyid(defaclrole),
                        CASE verb WHEN 'REVOKE' THEN 'give' ELSE 'refuse' END, who, privilege),
-       format('ALTER DEFAULT PRIVILEGES FOR ROLE %I %s %s ON %s %s %s;', current_user, verb, privilege, upper(kind),
+       format('ALTER DEFAULT PRIVILEGES FOR ROLE %I %s %s ON %s %s %s;', pg_get_userbyid(defaclrole), verb, privilege, upper(kind),
               CASE verb WHEN 'REVOKE' THEN 'FROM' ELSE 'TO' END, who)
 FROM pg_default_acl AS d,
 LATERAL (SELECT acldefault(CASE defaclobjtype WHEN 'S' THEN 's' ELSE defaclobjtype END, defaclrole)) AS b (acl),
@@ -113,7 +112,9 @@ LATERAL ((SELECT 'REVOKE', grantee, privilege_type FROM aclexplode(defaclacl)
 LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'tables' WHEN 'S' THEN 'sequences' WHEN 'f' THEN 'functions'
                                    WHEN 'T' THEN 'types' WHEN 'n' THEN 'schemas' END,
                 CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS w (kind, who)
-WHERE defaclnamespace = 0 AND defaclrole = quote_ident(current_user)::regrole AND kind IS NOT NULL
+WHERE defaclnamespace = 0 AND kind IS NOT NULL
+AND defaclrole IN (SELECT CASE r.oid WHEN 'pg_database_owner'::regrole THEN datdba ELSE r.oid END
+                   FROM pg_roles AS r JOIN pg_database ON datname = current_database() WHERE rolname = ANY ($1::name[]))
 
 -- name: other_readers
 -- Publications that have the shard's tables, and slots whose readers get their changes. On a server without the schema only FOR ALL TABLES

@@ -200,8 +200,6 @@ sub make_template
 			WHEN (old.name IS DISTINCT FROM new.name) EXECUTE FUNCTION touch();
 		ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 		CREATE POLICY own ON users USING (name = current_user);
-		ALTER TABLE log OWNER TO app;
-		GRANT USAGE ON SCHEMA insta0 TO app;
 		GRANT SELECT ON photos TO app;
 	});
 	return;

@@ -40,7 +40,7 @@ sub make_written_shard
 	make_real_shard($scratch, 'postgres', 5, 'insta5');
 	psql_file($scratch, 'postgres', 'rows', schema => 'insta5', n => 200);
 	$scratch->safe_psql('postgres', q{
-		SET search_path = insta5, public;
+		SET ROLE app; SET search_path = insta5, public;
 		CREATE SEQUENCE log_id_seq;
 		CREATE TABLE log (id bigint PRIMARY KEY DEFAULT snowflake_next_id(5, 'insta5.log_id_seq'), v text CHECK (v !~ '\s'));
 		CREATE TABLE part (id bigint DEFAULT insta5.next_id() PRIMARY KEY, v text) PARTITION BY HASH (id);
