@@ -231,8 +231,7 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const std::string& 
     found.add(find_obstacles_of_cutover(servers, move));
     found.add(find_on_source(source, move, limits));
     found.add(find_on_target(servers, move, publisher, tried));
-    const Obstacles untrusted = find_untrusted_owners(target, source, source, move.shards, workers);
-    found.add(untrusted);
+    found.add(find_obstacles_of_workers(target, source, move.shards));
     const Result owners = source.query(
         "SELECT array_agg(pg_get_userbyid(nspowner)) FROM pg_namespace WHERE oid = ANY "
         "($1::regnamespace[])",
