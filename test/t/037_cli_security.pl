@@ -210,8 +210,7 @@ subtest 'a copy runs expressions as their owner' => sub {
 subtest 'a shard of two roles' => sub {
 	# The owner of the schema makes all of it, and may not give objects to any other role.
 	$_->safe_psql('postgres', 'CREATE ROLE other') foreach $one, $two;
-	$one->safe_psql('postgres',
-		'CREATE TABLE planted.of_other (id bigint); ALTER TABLE planted.of_other OWNER TO other');
+	$one->safe_psql('postgres', 'CREATE TABLE planted.of_other (id bigint); ALTER TABLE planted.of_other OWNER TO other');
 	($status, $out, $err) = run_shard($program, 'clone', $super[0], '--template', 'planted', '--shards', '14', '--schema', 'copy{}');
 	like("$status $err", qr/^3 .*table planted\.of_other belongs to role other, and role hostile, .*\n\s+HINT:  ALTER TABLE planted\.of_other OWNER TO hostile; Or, .*: GRANT other TO hostile;/s,
 		'clone names the object and what mends it');
