@@ -28,6 +28,7 @@ sub is_equal_dump
 
 my $program = shard_program();
 my $node = new_server('kinds');
+my $has_old_strings = $node->safe_psql('postgres', 'SHOW server_version_num') < 190000;
 
 # What the template uses of the cluster and of another schema. Only a superuser makes some kinds, and a superuser's template has no code of
 # other roles.
@@ -226,7 +227,7 @@ subtest 'settings of the caller change nothing' => sub {
 		'timezone=Asia/Kolkata',
 		'extra_float_digits=-10', 'quote_all_identifiers=on', 'search_path=kinds',
 		'default_transaction_isolation=serializable', 'intervalstyle=sql_standard',
-		'standard_conforming_strings=off')
+		$has_old_strings ? 'standard_conforming_strings=off' : ())
 	{
 		local $ENV{PGOPTIONS} = "-c $setting";
 		my ($code, $states, $message) =
