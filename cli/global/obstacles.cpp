@@ -7,7 +7,6 @@
 #include "postgres/decoding.h"
 #include "postgres/trust.h"
 #include "replication/comparison.h"
-#include "replication/needed.h"
 #include "replication/slot.h"
 #include "replication/subscription.h"
 #include "replication/trial.h"
@@ -91,7 +90,7 @@ Obstacles find_on_follower(Connection& writer, Connection& follower, const Names
             found.add(find_in_table(writer, follower, subscription, table));
         else
             missing.push_back(table);
-    found.add(find_needed_of_tables(writer, follower, oids_of(writer, missing)));
+    found.add(find_unmakable(writer, follower, missing));
     found.add(find_mixed(follower, subscription, tables));
     return found;
 }

@@ -8,10 +8,11 @@
 #include "fleet/catalog.h"
 #include "postgres/dump.h"
 #include "postgres/error_text.h"
-#include "postgres/restore.h"
 #include "postgres/row_text.h"
+#include "postgres/session.h"
 #include "postgres/trust.h"
 #include "replication/needed.h"
+#include "replication/owners.h"
 #include "replication/publication.h"
 #include "sql/sql.h"
 
@@ -62,6 +63,15 @@ std::string quoted(Connection& connection, const std::string& table)
         "WHERE c.oid = $1::regclass",
         {table});
     return connection.identifier(parts.text(0, 0)) + "." + connection.identifier(parts.text(0, 1));
+}
+
+/* An array of SQL. */
+std::string oids_of(Connection& connection, const Names& tables)
+{
+    return connection
+        .query("SELECT ARRAY(SELECT name::regclass::oid FROM unnest($1::text[]) AS name)",
+               {sql_array(tables)})
+        .text(0, 0);
 }
 
 const std::string kComment = "snowflake-shard global run, change ";
@@ -154,24 +164,49 @@ std::vector<TableDifference> compare_definitions(Connection& writer, Connection&
     return found;
 }
 
-std::string oids_of(Connection& connection, const Names& tables)
+Obstacles find_unmakable(Connection& writer, Connection& follower, const Names& tables)
 {
-    return connection
-        .query("SELECT ARRAY(SELECT name::regclass::oid FROM unnest($1::text[]) AS name)",
-               {sql_array(tables)})
-        .text(0, 0);
+    const std::string oids = oids_of(writer, tables);
+    Obstacles found = find_needed_of_tables(writer, follower, oids);
+    const Result owners =
+        writer.query("SELECT coalesce(array_agg(pg_get_userbyid(relowner)), '{}'), "
+                     "coalesce(array_agg(nspname), '{}') FROM pg_class AS c JOIN "
+                     "pg_namespace AS n ON n.oid = relnamespace "
+                     "WHERE c.oid = ANY ($1::oid[])",
+                     {oids});
+    found.read(follower, R"(
+        SELECT DISTINCT format('role %I, which owns a table of schema %I, may not make it there', rolname, nspname),
+               format('GRANT CREATE ON SCHEMA %I TO %I;', nspname, rolname)
+        FROM unnest($1::name[], $2::name[]) AS t (owner, schema) JOIN pg_roles AS r ON rolname = owner JOIN pg_namespace AS n ON nspname = schema
+        WHERE NOT has_schema_privilege(r.oid, n.oid, 'CREATE'))",
+               {owners.text(0, 0), owners.text(0, 1)});
+    return found;
 }
 
 void make_tables(Connection& writer, Connection& follower, const Names& tables)
 {
-    Names names;
+    find_unmakable(writer, follower, tables).raise_first();
+    std::map<std::string, Names> by_owner;
     for (const std::string& table : tables)
-        names.push_back(quoted(writer, table));
-    const std::string oids = oids_of(writer, names);
-    find_needed_of_tables(writer, follower, oids).raise_first();
-    /* No sole owner: an expression that calls a function of another role is an error. */
-    restore(follower, dump_tables(writer, names), "");
-    require_no_gained_rights_of(follower, oids_of(follower, names), agreed_rights_of(writer, oids));
+        by_owner[writer
+                     .query("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = "
+                            "$1::regclass",
+                            {table})
+                     .text(0, 0)]
+            .push_back(quoted(writer, table));
+    for (const auto& [owner, names] : by_owner) {
+        const std::string definition = dump_tables(writer, names);
+        begin_of_owner(follower, owner, timeouts::kTableLock);
+        try {
+            run_in_session(follower, definition);
+            commit_of_owner(follower);
+        } catch (const ServerError& error) {
+            follower.rollback();
+            throw ServerError(error.what() + ("\nThe tables are made with the rights of role " +
+                                              visible(owner) + "."),
+                              error.sqlstate);
+        }
+    }
 }
 
 void lock_tables(Connection& connection, const std::string& tables)

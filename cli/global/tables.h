@@ -65,11 +65,11 @@ struct TableDifference {
 std::vector<TableDifference> compare_definitions(Connection& writer, Connection& follower,
                                                  const std::string& table);
 
-/* Their OIDs, an array of SQL. */
-std::string oids_of(Connection& connection, const Names& tables);
+/* Objects and rights that the owners of the tables need on the follower. */
+Obstacles find_unmakable(Connection& writer, Connection& follower, const Names& tables);
 
-/* Makes the tables with their indexes, constraints and triggers, as the writer has them, in a
- * transaction of the caller. A Failure if find_needed_of_tables() has an obstacle. */
+/* Makes the tables with their indexes, constraints and triggers, as the writer has them, in
+ * sessions of their owners. A Failure if there is such an obstacle. */
 void make_tables(Connection& writer, Connection& follower, const Names& tables);
 
 /* ACCESS SHARE, which keeps the owner and the schema. A name can lead to another table by then: a

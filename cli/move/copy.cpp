@@ -58,6 +58,7 @@ public:
 
 private:
     void make_schemas();
+    std::set<std::string> owners() const;
     void require_noted_definition();
     void subscribe(const std::string& options);
 
@@ -95,22 +96,23 @@ void Copy::begin()
     require_published_tables(source_, move_);
 }
 
-/* The record and empty schemas are one transaction of the command: a schema without a record is not
- * of the move, and --abort would not drop it. The record says that they are a copy without an end,
- * so nobody takes the shards for open ones, and a command that is killed before the last step
- * leaves what is dropped here. The owners' sessions fill the schemas. Then the tables are closed,
- * before there are rows. claim_sql() keeps other schemas of the target from the numbers until this
- * connection ends. The subscription is a trial: the rows may take hours. */
+/* Three steps, and a command can be killed between them. First the record, the fence and empty
+ * schemas, in one transaction: a schema without a record is not of the move, and --abort would not
+ * drop it. The record says that they are a copy without an end, so a command that goes on drops
+ * them here. Then the owners' sessions fill the schemas, and close in the same transaction what
+ * they have made. At last this command closes the rest, before there are rows. claim_sql() keeps
+ * other schemas of the target from the numbers until this connection ends. The subscription is a
+ * trial: the rows may take hours. */
 void Copy::make_tables()
 {
     warn("target: definition");
     make_schemas();
-    make_items(target_, *archive_, archive_->items(Archive::Section::pre_data));
+    make_items(target_, *archive_, archive_->items(Archive::Section::pre_data),
+               closing_by_owner(target_, move_));
     target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     lock_made(target_, made_);
     made_.tables = read_tables(target_, made_);
-    make_fence(target_, move_);
-    close_target(target_, move_, source_.server());
+    close_target(target_, move_, owners());
     target_.run("SAVEPOINT subscription");
     subscribe("slot_name = NONE, enabled = false");
     target_.run("ROLLBACK TO subscription; COMMIT");
@@ -131,7 +133,16 @@ void Copy::make_schemas()
                     target_.identifier(schema.owner));
     made_ = read_made(target_, move_);
     make_state(target_, move_, require_state(source_, move_).id, source_.address(), Step::copying);
+    make_closed_fence(target_, move_, source_.server(), owners());
     target_.run("COMMIT");
+}
+
+std::set<std::string> Copy::owners() const
+{
+    std::set<std::string> owners;
+    for (const Archive::Schema& schema : archive_->schemas())
+        owners.insert(schema.owner);
+    return owners;
 }
 
 void Copy::copy_rows(int jobs)

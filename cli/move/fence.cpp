@@ -5,6 +5,7 @@
 #include "cutover/waiting.h"
 #include "move/other_replication.h"
 #include "move/state.h"
+#include "sql/sql.h"
 
 /* A table that was made between the publication and the copy of the definition has no rows
  * there. Partitions are published by themselves, and a partitioned table has no rows, so only
@@ -40,24 +41,54 @@ void close_to_clients(Connection& target, const Move& move, const std::string& s
                  "It is being moved from " + source + ".", but_for);
 }
 
+/* verb: GRANT %s TO, REVOKE %s FROM. This role has the rights as the owner of the record. */
+void change_rights(Connection& target, const Move& move, const std::set<std::string>& owners,
+                   const std::string& verb, const std::string& preposition)
+{
+    for (const std::string& owner : owners)
+        if (owner != target.user())
+            for (const char* const right :
+                 {" USAGE ON SCHEMA @move@ ", " EXECUTE ON FUNCTION @move@.leaving() "})
+                target.run(move.sql(verb + right) + preposition + " " + target.identifier(owner));
+}
+
 } // namespace
 
 /* The rows are written by a session of the table's owner (src/session/), as only the library can
  * begin one. A client that writes by mistake is stopped all the time: a copy has no keys that would
- * refuse its rows, and an interrupted one may wait for days. The triggers are made with the tables,
- * and stay as they are: a table without one would have to be found again, and closed.
- *
- * The apply worker is a replica, which plain triggers do not stop. setval() of sequences that are
- * there would not be rolled back, so they get bounds at once. */
-void close_target(Connection& target, const Move& move, const std::string& source)
+ * refuse its rows, and an interrupted one may wait for days. */
+void make_closed_fence(Connection& target, const Move& move, const std::string& source,
+                       const std::set<std::string>& owners)
 {
-    const Fence fence = move.fence();
-    for (const std::string& statement : missing_triggers(target, fence, false))
-        target.run(statement);
+    make_fence(target, move);
     close_to_clients(target, move, source,
                      "EXISTS (SELECT FROM pg_catalog.pg_stat_get_activity("
                      "pg_catalog.pg_backend_pid()) AS a WHERE a.backend_type "
                      "OPERATOR(pg_catalog.=) 'snowflake session')");
+    change_rights(target, move, owners, "GRANT", "TO");
+}
+
+std::string closing_by_owner(const Connection& target, const Move& move)
+{
+    std::string shards;
+    for (const Shard& shard : move.shards)
+        shards += (shards.empty() ? "(" : ", (") + target.literal(shard.schema) + ", " +
+                  target.literal(shard.title()) + ")";
+    std::string sql = move.fence().sql(closing_by_owner_sql);
+    const std::string mark = "@shards@";
+    for (std::size_t at = 0; (at = sql.find(mark, at)) != std::string::npos; at += shards.size())
+        sql.replace(at, mark.size(), shards);
+    return sql;
+}
+
+/* The apply worker is a replica, which plain triggers do not stop. setval() of sequences that are
+ * there would not be rolled back, so they get bounds at once. */
+void close_target(Connection& target, const Move& move, const std::set<std::string>& owners)
+{
+    const Fence fence = move.fence();
+    change_rights(target, move, owners, "REVOKE", "FROM");
+    for (const std::string& statement : missing_triggers(target, fence, false))
+        target.run(statement);
     target.run(fence.sql("SELECT @record@.mark(s) FROM unnest(@record@.sequences_of(true)) AS s"));
 }
 

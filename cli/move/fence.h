@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -11,9 +12,16 @@
 
 /* Puts the fence and the marker into the schema of the move, on either server. */
 void make_fence(Connection& connection, const Move& move);
-/* Closes the shards on the target, in the transaction that makes them. Until end_copy() the copy of
- * their rows is let through. */
-void close_target(Connection& target, const Move& move, const std::string& source);
+/* The fence of the target, closed before there are tables, in the transaction that makes the
+ * record. Until close_target() the owners may make triggers that call it: closing_by_owner() is the
+ * statement for their sessions, in each transaction that makes tables or sequences. So at no time
+ * clients find the shards open. */
+void make_closed_fence(Connection& target, const Move& move, const std::string& source,
+                       const std::set<std::string>& owners);
+std::string closing_by_owner(const Connection& target, const Move& move);
+/* Closes what is left, in the transaction of the caller. */
+void close_target(Connection& target, const Move& move, const std::set<std::string>& owners);
+/* Until then the sessions that write the rows of the copy are let through. */
 void end_copy(Connection& target, const Move& move, const std::string& source);
 
 /* The fence during one try of the cutover. */

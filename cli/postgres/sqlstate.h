@@ -8,12 +8,11 @@ constexpr const char* kActiveTransaction =
     "25001"; /* a statement that cannot run in a transaction */
 constexpr const char* kReadOnlyTransaction = "25006";
 constexpr const char* kEndsTransaction = "2D000"; /* a statement that would end the transaction */
-constexpr const char* kForeignCode = "2F003"; /* an expression calls a function of another role */
+constexpr const char* kPasswordRequired = "2F003"; /* a connection for which no password was asked */
 constexpr const char* kUndefinedSchema = "3F000";
 constexpr const char* kSerializationFailure = "40001";
 constexpr const char* kDeadlock = "40P01"; /* with a session that takes locks in another order */
 constexpr const char* kInsufficientPrivilege = "42501";
-constexpr const char* kGainedRight = "SF001"; /* of this command: see restore.h */
 constexpr const char* kUndefinedColumn = "42703";
 constexpr const char* kUndefinedObject = "42704";
 constexpr const char* kUndefinedFunction = "42883";

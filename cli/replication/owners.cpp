@@ -60,11 +60,13 @@ void commit_of_owner(Connection& connection)
 }
 
 void make_items(Connection& connection, const Archive& archive,
-                const std::vector<Archive::Item>& items)
+                const std::vector<Archive::Item>& items, const std::string& last)
 {
     for (const Part& part : parts_of(items)) {
         begin_of_owner(connection, part.owner);
         run_in_session(connection, archive.sql(part.items));
+        if (!last.empty())
+            run_in_session(connection, last);
         commit_of_owner(connection);
     }
 }

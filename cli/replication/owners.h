@@ -26,9 +26,9 @@ void begin_of_owner(Connection& connection, const std::string& owner,
                     std::chrono::milliseconds lock_timeout = std::chrono::milliseconds::zero());
 void commit_of_owner(Connection& connection);
 
-/* Each part in a transaction of its own. */
+/* Each part in a transaction of its own. last: statements before its COMMIT. */
 void make_items(Connection& connection, const Archive& archive,
-                const std::vector<Archive::Item>& items);
+                const std::vector<Archive::Item>& items, const std::string& last = "");
 
 /* The remedy of an error of rights in a session of the owner. */
 std::string remedy_of_right(Connection& connection, const std::string& message,

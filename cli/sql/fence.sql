@@ -157,3 +157,24 @@ BEGIN
     PERFORM @record@.open_side('leaving');
     DELETE FROM @record@.positions;
 END $$;
+
+-- name: closing_by_owner
+-- In the session of an owner, in the transaction that makes tables and sequences: triggers of the fence, and the end of sequences, so that
+-- nobody finds the shards open. mark() of the command comes later, also for sequences that cycle. @shards@: names and titles.
+DO $do$
+DECLARE
+    statement text;
+BEGIN
+    FOR statement IN
+        SELECT format('CREATE TRIGGER @trigger@ BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT '
+                      'EXECUTE FUNCTION @record@.leaving(%L)', c.oid::regclass, title)
+        FROM (VALUES @shards@) AS s (schema_name, title) JOIN pg_namespace AS n ON nspname = schema_name JOIN pg_class AS c ON relnamespace = n.oid
+        WHERE relkind IN ('r', 'p') AND pg_has_role(relowner, 'USAGE')
+        AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND tgname = '@trigger@')
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    PERFORM setval(seqrelid, CASE WHEN seqincrement > 0 THEN seqmax ELSE seqmin END)
+    FROM (VALUES @shards@) AS s (schema_name, title) JOIN pg_namespace AS n ON nspname = schema_name JOIN pg_class AS c ON relnamespace = n.oid
+    JOIN pg_sequence ON seqrelid = c.oid WHERE has_sequence_privilege(seqrelid, 'UPDATE');
+END $do$;

@@ -20,6 +20,7 @@ extern const char kept_extension_sql[];
 
 /* fence.sql */
 extern const char fence_sql[];
+extern const char closing_by_owner_sql[];
 
 /* findings.sql */
 extern const char leftovers_sql[];
@@ -81,6 +82,7 @@ extern const char session_problems_sql[];
 extern const char agreed_rights_sql[];
 extern const char gained_rights_sql[];
 extern const char sole_owner_sql[];
+extern const char worker_code_sql[];
 extern const char rights_to_read_sql[];
 extern const char subscription_rights_sql[];
 
