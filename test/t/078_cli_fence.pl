@@ -209,10 +209,10 @@ subtest 'rows that were written behind the fence are not dropped' => sub {
 		my ($rows) = $err =~ /(FROM ONLY insta5\.log WHERE .*);/;
 		is($one->safe_psql('postgres', "SELECT id $rows"), "1\n2", 'and shows them');
 		my $owner = $one->safe_psql('postgres', q{SELECT relowner::regrole FROM pg_class WHERE oid = 'insta5.log'::regclass});
-		$one->safe_psql('postgres', 'CREATE ROLE keeper; ALTER TABLE insta5.log OWNER TO keeper');
+		$one->safe_psql('postgres', 'CREATE ROLE keeper LOGIN; GRANT USAGE ON SCHEMA insta5 TO keeper; ALTER TABLE insta5.log OWNER TO keeper');
 		($status, undef, $err) = move(@$verb);
 		like($err, qr/2 rows: as role keeper, because code of that role can run: SELECT/, 'for the owner of the table');
-		$one->safe_psql('postgres', "ALTER TABLE insta5.log OWNER TO $owner; DROP ROLE keeper");
+		$one->safe_psql('postgres', "ALTER TABLE insta5.log OWNER TO $owner; REVOKE USAGE ON SCHEMA insta5 FROM keeper; DROP ROLE keeper");
 		is(sqlstate($one, "DELETE $rows"), '25006', 'the table is closed');
 		$one->safe_psql('postgres', "BEGIN; ALTER TABLE insta5.log DISABLE TRIGGER snowflake_move; DELETE $rows;
 			ALTER TABLE insta5.log ENABLE ALWAYS TRIGGER snowflake_move; COMMIT");
