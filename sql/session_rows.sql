@@ -40,6 +40,7 @@ ALTER TABLE regress_shared.one ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURI
 SELECT * FROM snowflake_internal.session_rows(:one, 'SELECT count(*) FROM ONLY regress_shared.one') AS r (a text);
 ALTER TABLE regress_shared.one NO FORCE ROW LEVEL SECURITY;
 SELECT * FROM snowflake_internal.session_rows(:one, 'SELECT count(*) FROM ONLY regress_shared.one') AS r (a text);
+ALTER TABLE regress_shared.one DISABLE ROW LEVEL SECURITY;
 -- Code of the owner reads no more rows than the owner does, whoever asks: a function of a third role, whose rows are hidden from that role.
 CREATE ROLE regress_bob LOGIN;
 CREATE SCHEMA regress_of_bob AUTHORIZATION regress_bob;

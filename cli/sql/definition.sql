@@ -395,8 +395,8 @@ WHERE v.relkind = 'm' AND v.relispopulated AND t.oid <> v.oid AND NOT has_any_co
 ORDER BY 1
 
 -- name: given_objects
--- The objects of the schemas $1 that work with the rights of their owner, where that is not the schema's: catalog, OID, and the statement that
--- gives such an object to its owner.
+-- The objects of the schemas $1 that the schema's owner has to give to another role: those that work with the rights of their owner, and others
+-- if the one may give them to the other. Catalog, OID, and the statement that does so.
 WITH schemas AS (
     SELECT n.oid, CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END AS owner
     FROM pg_namespace AS n JOIN pg_database ON datname = current_database() WHERE nspname = ANY ($1::text[]))
@@ -406,3 +406,14 @@ FROM schemas AS s JOIN pg_class AS c ON relnamespace = s.oid WHERE relkind IN ('
 UNION ALL
 SELECT p.tableoid, p.oid, format('ALTER ROUTINE %s OWNER TO %I;', p.oid::regprocedure, pg_get_userbyid(proowner))
 FROM schemas AS s JOIN pg_proc AS p ON pronamespace = s.oid WHERE prosecdef AND proowner <> owner
+UNION ALL
+SELECT d.classid, d.objid, format('ALTER %s %s OWNER TO %I;', CASE type WHEN 'statistics object' THEN 'STATISTICS' ELSE upper(type) END, identity,
+                                  pg_get_userbyid(o.refobjid))
+FROM schemas AS s JOIN pg_depend AS d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = s.oid
+JOIN pg_shdepend AS o ON o.classid = d.classid AND o.objid = d.objid AND o.deptype = 'o'
+    AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+CROSS JOIN pg_identify_object(d.classid, d.objid, 0)
+WHERE o.refobjid <> owner AND pg_has_role(owner, o.refobjid, 'MEMBER')
+AND CASE d.classid WHEN 'pg_class'::regclass THEN (SELECT relkind = 'S' FROM pg_class WHERE oid = d.objid)
+                   WHEN 'pg_proc'::regclass THEN (SELECT NOT prosecdef FROM pg_proc WHERE oid = d.objid) ELSE true END
+AND NOT EXISTS (SELECT FROM pg_depend AS p WHERE p.classid = d.classid AND p.objid = d.objid AND p.deptype IN ('a', 'i'))
