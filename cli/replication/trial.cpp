@@ -47,7 +47,7 @@ std::string hint_of(const Statement& statement, const ServerError& error)
         return "A table that it refers to is busy there. Try again.";
     if (!statement.connects)
         return statement.hint;
-    /* Of a connection for which no password was asked. */
+    /* The connection was not asked for a password. */
     if (error.sqlstate == kPasswordRequired)
         return "The other server must ask for the password: in its pg_hba.conf, give the line for "
                "connections from this server the method scram-sha-256. Or connect as a superuser.";

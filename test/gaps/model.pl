@@ -33,12 +33,12 @@ my %outside = (
 	'locks of the session' => qr/pg_advisory_lock|call by OID/,
 	'locks of the tables that are dropped next' => qr/: LOCK TABLE ONLY /,
 	'whether PgBouncer can pause' => qr/PAUSE "pgbouncer"/,
-	'parts of the copy of rows' => qr/run_guarded|COPY |end of COPY|snowflake_copy|synchronous_commit = off; SELECT/,
+	'parts of the copy of rows' => qr/COPY |end of COPY|snowflake_copy|synchronous_commit = off; SELECT/,
 	'replication itself' => qr/IDENTIFY_SYSTEM|START_REPLICATION/);
 
 my $reads_only = qr/^\w+: (?:snowflake_\w+: )?(?:(?:SELECT|WITH|SHOW|COMMIT)\b| *\(\d)/;
 my $calls = qr/\b(?:snowflake_move_N|snowflake_split)\.(?!missing_triggers|read_sequences|sequences_of|fingerprint)\w+\(
-	| \b(?:claim_shards|copy_rows|lock_sequence|setval|pg_promote|pg_reload_conf|pg_terminate_backend)\(
+	| \b(?:claim_shards|session_(?:script|create_schema|rename_schema)|copy_rows|lock_sequence|setval|pg_promote|pg_reload_conf|pg_terminate_backend)\(
 	| \bpg_(?:drop|create_logical|create_physical)_replication_slot\( | \bpg_replication_origin_advance\(/x;
 
 sub changes
@@ -49,7 +49,7 @@ sub changes
 
 # Without those that change nothing, and without a definition, a subscription and the steps of a split behind the promotion
 # that are tried and rolled back.
-my $tried = qr/claim_shards|run_guarded|CREATE SUBSCRIPTION|DO \$|snowflake_split\.tried/;
+my $tried = qr/claim_shards|session_\w+\(|CREATE SUBSCRIPTION|DO \$|snowflake_split\.tried/;
 my $record_of_trial = qr/CREATE SCHEMA snowflake_split|INSERT INTO snowflake_split\.state|CREATE TABLE snowflake_split\.positions/;
 
 sub changing

@@ -28,6 +28,8 @@ psql_file($one, 'postgres', 'rows', schema => 'insta5', n => 200);
 $one->safe_psql('postgres',
 	'CREATE OPERATOR FAMILY insta5.family USING hash; CREATE TYPE insta5.pair AS (a integer, b text); '
 	. 'CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler; CREATE TABLE insta5.gate (n integer PRIMARY KEY)');
+# Only a superuser makes an operator family.
+$_->safe_psql('postgres', 'ALTER ROLE app SUPERUSER') foreach $one, $two;
 my @way = ('insta5', '--from', $one, '--to', $two);
 
 sub abort_move

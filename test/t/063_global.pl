@@ -192,6 +192,10 @@ subtest 'one more table' => sub {
 		skip 'from 16 on the workers write as the owner', 1 if value($one, 'SHOW server_version_num') >= 160000;
 		is(global('add', 'public.tags', '--on', @all), 1, 'not with an owner that is not trusted');
 	}
+	is(global('add', 'public.tags', '--trust-owners', '--on', @all), 1, 'nor with one that may not make the table');
+	my @hints = $out =~ /role app, which owns a table of schema public, may not make it there\n +HINT:  (GRANT CREATE ON SCHEMA public TO app;)/g;
+	is(@hints, 2, 'on each follower') or diag($out);
+	$_->safe_psql('postgres', $hints[0]) foreach $one, $two;
 	is(global('add', 'public.tags', '--trust-owners', '--on', @all), 0, 'with all of them') or diag($out . $err);
 	is(join(',', map { value($_, 'TABLE tags') } $one, $two), '7,7', 'its rows are there');
 	is(global('remove', 'public.tags', '--on', @all), 0, 'and it is global no more') or diag($out . $err);

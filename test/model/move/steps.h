@@ -98,12 +98,12 @@ constexpr StepText kSteps[] = {
     {Step::make_slot, Side::source, "slot with a snapshot",
      "SET compared_at = NULL|pg_drop_replication_slot|CREATE_REPLICATION_SLOT"},
     {Step::make_tables, Side::target, "tables, closed, and record",
-     "claim_shard|run_guarded|CREATE (SCHEMA|TABLE)|INSERT INTO \\S+\\.(state|shards)|CREATE OR "
-     "REPLACE TRIGGER|set_body|\\.mark\\(|DROP SCHEMA"},
+     "claim_shard|session_|GRANT|REVOKE|CREATE (SCHEMA|TABLE)|INSERT INTO "
+     "\\S+\\.(state|shards)|CREATE OR REPLACE TRIGGER|set_body|\\.mark\\(|DROP SCHEMA"},
     {Step::copy_rows, Side::target, "rows of the snapshot", "copy_rows"},
     {Step::write_ready, Side::target, "the record is ready", ""},
     {Step::subscribe, Side::target, "indexes and subscription; the record is ready",
-     "run_guarded|ANALYZE|SET step = |CREATE SUBSCRIPTION"},
+     "session_|ANALYZE|SET step = |CREATE SUBSCRIPTION"},
     {Step::tell_target, Side::target, "the record says that the set is held",
      "SET compared_at = now"},
     {Step::write_compared, Side::source, "the record says that the rows were compared",
