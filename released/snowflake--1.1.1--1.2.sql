@@ -11,6 +11,8 @@ DROP FUNCTION snowflake_internal.path_of_statement(regnamespace, text);
 DROP FUNCTION snowflake_internal.is_maintenance(text);
 DROP FUNCTION snowflake_internal.foreign_code(oid, boolean);
 DROP FUNCTION snowflake_internal.rows_as_table_owner(regclass, text);
+DROP FUNCTION snowflake_internal.run_guarded(text);
+DROP FUNCTION snowflake_internal.replace_guarded(text, oid[], oid[]);
 
 -- Why SQL must not run in a superuser's schema, where it has the rights of a superuser, and the statement that ends that; NULL if it may, and
 -- for other schemas. Another role could run code there if it owns an object in the schema, one on a relation of it (a trigger, a rule, a child

@@ -5,7 +5,7 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* Warns in one line if some of these belong to superusers: what runs in them has all rights. */
+/* Warns in one line if some of these belong to superusers: code in them has all rights. */
 void tell_of_superusers_shards(Connection& connection, const Shards& shards);
-/* The same for what runs every day: on a terminal, where somebody reads it. */
+/* The same for verbs of every day: on a terminal, where somebody reads it. */
 void tell_reader_of_superusers_shards(Connection& connection, const Shards& shards);

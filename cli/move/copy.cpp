@@ -99,8 +99,8 @@ void Copy::begin()
 /* Three steps, and a command can be killed between them. First the record, the fence and empty
  * schemas, in one transaction: a schema without a record is not of the move, and --abort would not
  * drop it. The record says that they are a copy without an end, so a command that goes on drops
- * them here. Then the owners' sessions fill the schemas, and close in the same transaction what
- * they have made. At last this command closes the rest, before there are rows. claim_sql() keeps
+ * them here. Then the owners' sessions fill the schemas, and close the new tables in the same
+ * transaction. At last this command closes the rest, before there are rows. claim_sql() keeps
  * other schemas of the target from the numbers until this connection ends. The subscription is a
  * trial: the rows may take hours. */
 void Copy::make_tables()

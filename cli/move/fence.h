@@ -19,7 +19,7 @@ void make_fence(Connection& connection, const Move& move);
 void make_closed_fence(Connection& target, const Move& move, const std::string& source,
                        const std::set<std::string>& owners);
 std::string closing_by_owner(const Connection& target, const Move& move);
-/* Closes what is left, in the transaction of the caller. */
+/* Closes the rest, in the transaction of the caller. */
 void close_target(Connection& target, const Move& move, const std::set<std::string>& owners);
 /* Until then the sessions that write the rows of the copy are let through. */
 void end_copy(Connection& target, const Move& move, const std::string& source);

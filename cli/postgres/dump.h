@@ -75,7 +75,7 @@ public:
     const std::vector<Schema>& schemas() const { return schemas_; }
     std::vector<Item> items(Section section, const std::string& owner) const;
     /* The items in their order, but first the schemas with their privileges, and last all other
-     * privileges. "" for none. What they make belongs to the role that runs them, the owner of the
+     * privileges. "" for none. New objects belong to the role that runs them, the owner of the
      * schema. At the end an object that has another owner is given to that role, if it works with
      * the rights of its owner, as a table, a view, a SECURITY DEFINER function does, or if the
      * owner of the schema may do so. */

@@ -1,5 +1,5 @@
-/* A definition is made in sessions of the owners of its schemas, so PostgreSQL decides what it may
- * do. A session sees of another one only what that has committed. */
+/* A definition is made in sessions of the owners of its schemas, so PostgreSQL decides by their
+ * rights. A session sees the objects of another one after its COMMIT. */
 
 #pragma once
 

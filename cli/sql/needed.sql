@@ -1,6 +1,6 @@
 -- name: needed
 -- The needs of a definition outside of itself: roles that own its objects or have rights in it; objects of other schemas, their schemas, and the
--- extensions to which they belong. $1: schemas; $2: OIDs of tables alone. Not what initdb has made. Rows: catalogue, schema, identity, an object
+-- extensions to which they belong. $1: schemas; $2: OIDs of tables alone. Not those that initdb has made. Rows: catalogue, schema, identity, an object
 -- of the definition that needs it, of a role whether it owns that, and the extension of the object.
 --
 -- Contents are the objects of the schemas and their parts: constraints, defaults, triggers, rules, policies, indexes. The part of a partition

@@ -10,15 +10,6 @@ CREATE FUNCTION snowflake_internal.ends_transaction(statements text) RETURNS boo
 CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_is_callers';
 
--- Runs statements as the caller; an expression of theirs that calls a function of another role is an error, 2F003.
--- For the dump of a shard, which makes it a second time.
-CREATE FUNCTION snowflake_internal.run_guarded(statements text) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_run_guarded';
-
--- As run_guarded(); CREATE OR REPLACE FUNCTION replaces these functions, and makes no other; each must belong to its owner.
-CREATE FUNCTION snowflake_internal.replace_guarded(statements text, functions oid[], owners oid[]) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_replace_guarded';
-
 -- Runs statements with the rights of a role that the caller may act as, and with an empty search_path.
 CREATE FUNCTION snowflake_internal.run_as_role(role name, statements text) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_run_as_role';

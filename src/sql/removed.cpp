@@ -30,7 +30,9 @@ extern "C" {
 
 REMOVED(snowflake_columns_as_owner)
 REMOVED(snowflake_is_maintenance)
+REMOVED(snowflake_replace_guarded)
 REMOVED(snowflake_rows_as_owner)
 REMOVED(snowflake_rows_as_table_owner)
 REMOVED(snowflake_run_as_owner)
+REMOVED(snowflake_run_guarded)
 }
