@@ -159,6 +159,22 @@ subtest 'a template with objects of two owners' => sub {
 		'and the clone is as the template');
 };
 
+# A member of the owner clones, and the owner has chosen a function of that member.
+subtest 'a function of the caller runs with the rights of the owner' => sub {
+	$node->safe_psql('postgres', q{
+		CREATE ROLE ops LOGIN; GRANT owner TO ops; GRANT CREATE ON DATABASE postgres TO ops;
+		CREATE SCHEMA ops AUTHORIZATION ops; GRANT USAGE ON SCHEMA ops TO owner;
+		SET ROLE ops; CREATE TABLE ops.ran (role name); GRANT INSERT ON ops.ran TO owner;
+		CREATE FUNCTION ops.note() RETURNS integer LANGUAGE plpgsql AS 'BEGIN INSERT INTO ops.ran VALUES (current_user); RETURN 1; END';
+		SET ROLE owner; CREATE SCHEMA led; SELECT snowflake_create_shard(660, 'led');
+		CREATE DOMAIN led.checked AS integer CHECK (ops.note() = 1);
+		CREATE TABLE led.users (id bigint PRIMARY KEY DEFAULT led.next_id(), a led.checked[] DEFAULT '{1}');
+		RESET ROLE; TRUNCATE ops.ran});
+	is(clone('led', '661', 'led{}', $node->connstr('postgres') . ' user=ops'), '0 made 661', 'the caller is a member of the owner') or diag($err);
+	is($node->safe_psql('postgres', 'SELECT DISTINCT role FROM ops.ran'), 'owner', 'a function of the caller runs as the owner');
+	$node->safe_psql('postgres', 'SET client_min_messages = error; DROP SCHEMA led, led661 CASCADE; DROP OWNED BY ops; DROP ROLE ops');
+};
+
 subtest 'too few connections are an error before a shard is made' => sub {
 	# Superusers have no such limit.
 	$node->safe_psql('postgres', 'ALTER ROLE owner CONNECTION LIMIT 6');
