@@ -573,7 +573,7 @@ subtest 'the table is exchanged while its comparison waits for a lock' => sub {
 	# Digests that differ are followed by a query, whose text has the name.
 	set_on_follower('b');
 	# A view, too, that reads the table: its functions would run with the rights of the table's owner.
-	my $view = q{CREATE VIEW shop.filters AS SELECT id, name FROM away.filters WHERE mallory.note('view') IS NOT NULL;
+	my $view = q{CREATE VIEW shop.filters AS SELECT xmin, id, name FROM away.filters WHERE mallory.note('view') IS NOT NULL;
 		GRANT USAGE ON SCHEMA shop TO PUBLIC; GRANT SELECT ON shop.filters TO PUBLIC};
 	$nodes{one}->safe_psql('postgres', 'GRANT SELECT ON shop.filters TO mallory');
 	foreach my $other ($table, $view)
