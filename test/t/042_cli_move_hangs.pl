@@ -340,7 +340,7 @@ subtest 'rows are copied without keys, and again after a kill' => sub {
 subtest 'kill -9 while pg_dump waits for a lock: it ends, too, and leaves no file' => sub {
 	local $ENV{TMPDIR} = PostgreSQL::Test::Utils::tempdir();
 	my $holder = $from->background_psql('postgres');
-	$holder->query_safe('BEGIN; LOCK TABLE pg_ts_template');
+	$holder->query_safe('BEGIN; LOCK TABLE pg_event_trigger');
 	my $move = background('move', 'insta0', '--from', $from, '--to', $to);
 	my $dumps = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pg_dump'};
 	await('pg_dump waits', sub { $from->safe_psql('postgres', "$dumps AND wait_event_type = 'Lock'") eq '1' });
