@@ -92,6 +92,20 @@ SET ROLE regress_member;
 SELECT * FROM snowflake_internal.stored_rows(:one) AS r (id bigint);
 RESET ROLE; SET ROLE regress_super;
 
+-- A superuser's table is not read where code of another role would run with the rights of a superuser.
+CREATE TABLE public.regress_of_super (id bigint, n integer);
+SELECT 'public.regress_of_super'::regclass::oid AS of_super \gset
+SELECT * FROM snowflake_internal.session_rows(:of_super, 'SELECT count(*) FROM ONLY public.regress_of_super') AS r (a text);
+CREATE FUNCTION public.regress_f(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RAISE WARNING 'code of eve runs as %', current_user; RETURN 1; END $$;
+ALTER FUNCTION public.regress_f OWNER TO regress_eve;
+SET client_min_messages = error;
+CREATE INDEX ON public.regress_of_super ((n + public.regress_f(1)));
+SET client_min_messages = warning;
+SELECT * FROM snowflake_internal.session_rows(:of_super, 'SELECT count(*) FROM ONLY public.regress_of_super') AS r (a text);
+DROP TABLE public.regress_of_super;
+DROP FUNCTION public.regress_f;
+
 -- The name leads to a view of the owner of its schema, which reads the table; its code would have the rights of the table's owner.
 SELECT format('GRANT CREATE ON DATABASE %I TO regress_eve', current_database()) \gexec
 SET ROLE regress_eve;

@@ -27,12 +27,12 @@ bool has_rest(const std::string& text, const std::string& begin, std::string& re
 
 } // namespace
 
-std::vector<Part> parts_of(std::vector<Archive::Item> items)
+std::vector<OwnersItems> parts_of(std::vector<Archive::Item> items)
 {
     std::stable_partition(items.begin(), items.end(), [](const Archive::Item& item) {
         return item.kind == Archive::Item::Kind::privileges_of_schema;
     });
-    std::vector<Part> parts;
+    std::vector<OwnersItems> parts;
     for (const Archive::Item& item : items) {
         if (item.kind == Archive::Item::Kind::schema)
             continue;
@@ -62,7 +62,7 @@ void commit_of_owner(Connection& connection)
 void make_items(Connection& connection, const Archive& archive,
                 const std::vector<Archive::Item>& items, const std::string& last)
 {
-    for (const Part& part : parts_of(items)) {
+    for (const OwnersItems& part : parts_of(items)) {
         begin_of_owner(connection, part.owner);
         run_in_session(connection, archive.sql(part.items));
         if (!last.empty())

@@ -11,14 +11,14 @@
 #include "postgres/dump.h"
 
 /* Items one after the other that one owner makes. */
-struct Part {
+struct OwnersItems {
     std::string owner;
     std::vector<Archive::Item> items;
 };
 
 /* The items in their order, but first the privileges on schemas, which other owners need. Schemas
  * are left out: the command makes them. */
-std::vector<Part> parts_of(std::vector<Archive::Item> items);
+std::vector<OwnersItems> parts_of(std::vector<Archive::Item> items);
 
 /* A transaction of the connection, and in it one of a session of the owner. Limits of time that
  * the role has by ALTER ROLE do not hold. */

@@ -108,7 +108,7 @@ private:
             return;
         const std::size_t count = found_.size();
         if (begin(owner)) {
-            for (const Part& part : parts_of(items))
+            for (const OwnersItems& part : parts_of(items))
                 for (const Archive::Item& item : part.items)
                     try_item(owner, item);
             target_.rollback();

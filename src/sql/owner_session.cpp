@@ -12,14 +12,14 @@ char* text_of_row(int column)
 
 /* A superuser's session can do anything, so no code of others may run in it. The catalogue of this
  * moment: a role that may create something there is a problem, also if nothing is there yet. */
-session::Problem foreign_code(Oid schema)
+session::Problem foreign_code(Oid schema, Oid table)
 {
-    Oid types[] = {OIDOID};
-    Datum values[] = {ObjectIdGetDatum(schema)};
+    Oid types[] = {OIDOID, OIDOID};
+    Datum values[] = {ObjectIdGetDatum(schema), ObjectIdGetDatum(table)};
     const MemoryContext memory = CurrentMemoryContext;
     SPI_connect();
-    if (SPI_execute_with_args("SELECT * FROM snowflake_internal.foreign_code($1)", 1, types, values,
-                              nullptr, true, 1) != SPI_OK_SELECT ||
+    if (SPI_execute_with_args("SELECT * FROM snowflake_internal.foreign_code($1, $2)", 2, types,
+                              values, nullptr, true, 1) != SPI_OK_SELECT ||
         SPI_processed != 1)
         elog(ERROR, "foreign_code() has failed");
     session::Problem problem = {text_of_row(1), text_of_row(2)};
@@ -91,7 +91,8 @@ session::Problem owner_session::problem_in(Oid schema, Oid owner)
     if (!OidIsValid(owner))
         return {};
     const session::Problem problem = session::problem_of(owner);
-    return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema) : problem;
+    return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema, InvalidOid)
+                                                              : problem;
 }
 
 void owner_session::begin(Oid owner, const session::Problem& problem)
@@ -103,7 +104,10 @@ void owner_session::begin(Oid owner, const session::Problem& problem)
 void owner_session::begin_of_table(Oid table, const char* mode)
 {
     const Oid owner = owner_of_table(table);
-    begin(owner, session::problem_of(owner));
+    const session::Problem problem = session::problem_of(owner);
+    begin(owner, problem.message == nullptr && superuser_arg(owner)
+                     ? foreign_code(InvalidOid, table)
+                     : problem);
     session::ask(session::Kind::commands, beginning(mode));
 }
 
