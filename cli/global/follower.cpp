@@ -231,7 +231,7 @@ Obstacles find_untrusted_owners(Connection& writer, Connection& follower, const 
                       "CHECK constraints of the table, with the rights of role " +
                       visible(follower.user()),
                   "ALTER TABLE " + visible(table) + " OWNER TO " +
-                      visible(follower.query("SELECT current_user::regrole").text(0, 0)) +
+                      visible(follower.query("SELECT quote_ident(current_user)").text(0, 0)) +
                       "; on both servers. Or --trust-owners, if role " + owner +
                       " may use all rights of role " + visible(follower.user()) + " there.");
     }

@@ -9,6 +9,7 @@
 #include "base/quoting.h"
 #include "fleet/catalog.h"
 #include "fleet/published.h"
+#include "fleet/superusers.h"
 #include "move/command.h"
 #include "move/obstacles.h"
 #include "move/replication.h"
@@ -155,8 +156,10 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     /* Return now: the other checks would block on the same lock. */
     if (Obstacles locked = find_locked(source_, move_.shards, limits_); !locked.empty())
         return locked;
-    if (options_.is_dry_run)
+    if (options_.is_dry_run) {
+        tell_of_superusers_shards(source_, move_.shards);
         capacity.add_rows(session_.servers, move_.shards);
+    }
     if (!tried_)
         routers_.tell_of_disconnected(source_, target_);
     if (!tried_ && options_.is_reversible)

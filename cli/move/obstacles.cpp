@@ -5,7 +5,6 @@
 #include "base/output.h"
 #include "fleet/closed.h"
 #include "fleet/in_transit.h"
-#include "fleet/superusers.h"
 #include "cutover/dependents.h"
 #include "cutover/opening.h"
 #include "cutover/standby.h"
@@ -249,7 +248,6 @@ Obstacles find_obstacles(Servers& servers, const Move& move, const std::string& 
     tell_of_outside_sequences(source, move.shards);
     tell_of_full_identity(source, target, move.shards);
     tell_of_event_triggers(target);
-    tell_of_superusers_shards(source, move.shards);
     tell_of_readers(servers, move.shards);
     tell_of_clocks(servers);
     return found;

@@ -32,8 +32,12 @@ FROM pg_replication_slots, pg_database AS d WHERE datname = current_database() A
 
 /* $1: the name. */
 const std::string kPublication = "pubowner AS owner FROM pg_publication WHERE pubname = $1";
+/* That of a worker's role is the current role's: see give_to_worker(). */
 const std::string kSubscription =
-    "subowner AS owner FROM pg_subscription WHERE subname = $1 AND " + kOfDatabase;
+    "CASE WHEN pg_get_userbyid(subowner) = format('%s_%s', subname, subdbid) THEN (SELECT oid FROM "
+    "pg_roles WHERE rolname = current_user) ELSE subowner END AS owner FROM pg_subscription WHERE "
+    "subname = $1 AND " +
+    kOfDatabase;
 
 Named find_named(Connection& connection, const Move& move, const std::string& owner,
                  const std::string& object, const std::string& remedy)
@@ -71,11 +75,8 @@ Named find_publication(Connection& publisher, const Move& move)
     return find_named(publisher, move, kPublication, "publication", "DROP PUBLICATION @move@;");
 }
 
-/* Before 16 only a superuser can make one, whoever owns it then: see give_to_worker(). */
 Named find_subscription(Connection& subscriber, const Move& move)
 {
-    if (subscriber.version() < 160000)
-        return {subscriber.query("SELECT " + kSubscription, {move.name}).rows() > 0, ""};
     return find_named(subscriber, move, kSubscription, "subscription", removal_of("@move@"));
 }
 

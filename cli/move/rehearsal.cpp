@@ -64,7 +64,7 @@ void drop_objects(Connection& connection, const Move& rehearsal)
 {
     const Result found =
         connection.query("SELECT quote_ident(nspname) FROM pg_namespace "
-                         "WHERE nspname IN ($1, $2) AND nspowner = current_user::regrole",
+                         "WHERE nspname IN ($1, $2) AND pg_get_userbyid(nspowner) = current_user",
                          {rehearsal.name, rehearsal.shards.front().schema});
     for (const std::string& schema : texts_of(found))
         drop_schemas(connection, {schema});

@@ -43,8 +43,7 @@ Result find_disabled_keys(Connection& connection, const Shards& shards)
                snowflake_internal.told_to(relowner,
                    format('ALTER TABLE %1$s DROP CONSTRAINT %2$I, ADD CONSTRAINT %2$I %3$s; -- it reads all rows, and refuses those that violate the key',
                           f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)))
-        FROM pg_trigger
-        JOIN pg_constraint AS k ON k.oid = tgconstraint
+        FROM pg_trigger JOIN pg_constraint AS k ON k.oid = tgconstraint
         JOIN pg_constraint AS f ON f.oid IN (k.oid, k.conparentid)
         JOIN pg_class AS c ON c.oid = f.conrelid
         WHERE tgenabled IN ('D', 'R') AND f.connamespace = ANY ($2::oid[]) AND f.contype = 'f' AND f.conparentid = 0

@@ -24,7 +24,7 @@ $$;
 -- reader runs it.
 CREATE FUNCTION snowflake_internal.told_to(owner oid, statement text) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-SELECT CASE WHEN owner <> current_user::regrole THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(owner))
+SELECT CASE WHEN pg_get_userbyid(owner) <> current_user THEN format('as role %I, because code of that role can run: ', pg_get_userbyid(owner))
        ELSE '' END || statement
 $$;
 

@@ -188,7 +188,7 @@ void copy_rows(StringInfo request, Oid role)
 void open_query(StringInfo request)
 {
     Datum parameters[2] = {};
-    const int count = pq_getmsgint(request, 1);
+    const int count = static_cast<int>(pq_getmsgint(request, 1));
     for (int i = 0; i < count; i++)
         parameters[i] = Int64GetDatum(pq_getmsgint64(request));
     start_statement();

@@ -29,11 +29,12 @@ my %outside = (
 	'the tables of a publication that is dropped next' => qr/ALTER PUBLICATION \S+ DROP TABLE/,
 	'positions for those who decode the WAL' => qr/SET other_at/,
 	'bounds of a sequence that is closed already' => qr/\.mark\(/,
-	'reads in a snapshot' => qr/^\w+: (?:pg_dump: |\s*BEGIN ISOLATION LEVEL REPEATABLE READ)/,
+	'reads in a snapshot' => qr/^\w+: (?:pg_dump: |\s*BEGIN ISOLATION LEVEL REPEATABLE READ|(?:SAVEPOINT|ROLLBACK TO) digests)/,
 	'locks of the session' => qr/pg_advisory_lock|call by OID/,
 	'locks of the tables that are dropped next' => qr/: LOCK TABLE ONLY /,
+	'the role of workers before PostgreSQL 16' => qr/CREATE ROLE snowflake_move_/,
 	'whether PgBouncer can pause' => qr/PAUSE "pgbouncer"/,
-	'parts of the copy of rows' => qr/COPY |end of COPY|snowflake_copy|synchronous_commit = off; SELECT/,
+	'parts of the copy of rows' => qr/COPY |end of COPY|snowflake_copy|synchronous_commit = off; SET plan_cache_mode/,
 	'replication itself' => qr/IDENTIFY_SYSTEM|START_REPLICATION/);
 
 my $reads_only = qr/^\w+: (?:snowflake_\w+: )?(?:(?:SELECT|WITH|SHOW|COMMIT)\b| *\(\d)/;
@@ -49,7 +50,7 @@ sub changes
 
 # Without those that change nothing, and without a definition, a subscription and the steps of a split behind the promotion
 # that are tried and rolled back.
-my $tried = qr/claim_shards|session_\w+\(|CREATE SUBSCRIPTION|DO \$|snowflake_split\.tried/;
+my $tried = qr/claim_shards|session_\w+\(|CREATE SUBSCRIPTION|CREATE ROLE snowflake_move_|DO \$|snowflake_split\.tried/;
 my $record_of_trial = qr/CREATE SCHEMA snowflake_split|INSERT INTO snowflake_split\.state|CREATE TABLE snowflake_split\.positions/;
 
 sub changing

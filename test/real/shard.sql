@@ -4,8 +4,9 @@
 -- The roles app (owner), web (writes) and report (reads) must exist; so must public.countries and btree_gist: globals.sql makes them.
 \set ON_ERROR_STOP on
 SET client_min_messages = warning;
+CREATE SCHEMA :"schema" AUTHORIZATION app;
+SET ROLE app;
 SELECT snowflake_create_shard(:shard, :'schema') \g /dev/null
-ALTER SCHEMA :"schema" OWNER TO app;
 SET search_path = :"schema", public;
 
 CREATE TYPE visibility AS ENUM ('public', 'friends', 'private');
@@ -107,9 +108,6 @@ CREATE POLICY all_of_web ON photos TO web USING (true);
 
 COMMENT ON TABLE photos IS 'It''s the heart; "quoted"';
 COMMENT ON COLUMN photos."Legacy Id" IS 'of the time before shards';
-SELECT format('ALTER %s %I.%I OWNER TO app', CASE relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END, :'schema', relname)
-FROM pg_class WHERE relnamespace = (:'schema')::regnamespace AND relkind IN ('r', 'p', 'v', 'm') \gexec
-ALTER FUNCTION audit() OWNER TO app; -- a SECURITY DEFINER function of another role is not cloned
 GRANT USAGE ON SCHEMA :"schema" TO web, report;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA :"schema" TO web;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA :"schema" TO web;
@@ -117,3 +115,4 @@ GRANT SELECT (id, name, kind), UPDATE (settings) ON users TO report;
 GRANT SELECT ON photos, public_photos TO report;
 REVOKE EXECUTE ON FUNCTION audit() FROM PUBLIC;
 RESET search_path;
+RESET ROLE;

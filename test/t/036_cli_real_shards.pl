@@ -86,6 +86,23 @@ subtest 'a clone is as the template, and writes into itself' => sub {
 		'clone: no schema is left behind');
 };
 
+# As snowflake_create_shard() of a superuser leaves a schema of app.
+subtest 'functions, types and sequences of another role are the clone\'s owner\'s' => sub {
+	my $give = sub { $node->safe_psql('postgres', join '; ', map { "ALTER $_ OWNER TO $_[0]" } 'FUNCTION insta5.next_id()', 'FUNCTION insta5.settled_id()',
+		'TYPE insta5.visibility', 'SEQUENCE insta5.table_id_seq') };
+	$give->('CURRENT_USER');
+	($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'insta5', '--shards', '9', '--schema', 'insta{}');
+	is("$status " . states($rows), '0 made 9', 'it is cloned') or diag($err);
+	is($node->safe_psql('postgres', q{SELECT DISTINCT proowner::regrole FROM pg_proc WHERE pronamespace = 'insta9'::regnamespace}), 'app', 'all is app\'s');
+	is(difference('insta5', $node, '--shards', '9'), '0', 'which is no difference');
+	$node->safe_psql('postgres', 'ALTER FUNCTION insta5.audit() OWNER TO CURRENT_USER');
+	($status, $rows, $err) = shard_json($program, 'clone', $node, '--template', 'insta5', '--shards', '10', '--schema', 'insta{}');
+	like("$status $err", qr/^3 .*function insta5\.audit\(\) belongs to role .*HINT:  ALTER FUNCTION insta5\.audit\(\) OWNER TO app;/s,
+		'a SECURITY DEFINER function of another role is refused');
+	$node->safe_psql('postgres', 'ALTER FUNCTION insta5.audit() OWNER TO app; SET client_min_messages = error; DROP SCHEMA insta9 CASCADE');
+	$give->('app');
+};
+
 subtest 'diff finds no difference between two ways to write an expression' => sub {
 	# diff: a shard that the application has made by its own script is written as the template is, a clone otherwise.
 	make_real_shard($node, 'postgres', 10, 'insta10');

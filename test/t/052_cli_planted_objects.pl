@@ -171,7 +171,8 @@ subtest 'a published table that gets another name' => sub {
 	# The owner of a table gives it another name when it is published. The slot waits for a transaction until then.
 	$two->safe_psql('postgres', q{
 		CREATE TABLE insta5.trap (id bigint PRIMARY KEY, amount integer); INSERT INTO insta5.trap VALUES (1, 1000000);
-		ALTER TABLE insta5.trap OWNER TO mallory; GRANT USAGE ON SCHEMA insta5 TO mallory; DROP TABLE vic.salaries;
+		ALTER TABLE insta5.trap OWNER TO mallory; ALTER TABLE insta5.users OWNER TO mallory; ALTER SCHEMA insta5 OWNER TO mallory;
+		DROP TABLE vic.salaries;
 		ALTER SCHEMA vic OWNER TO mallory});
 	$one->safe_psql('postgres',
 		'ALTER TABLE vic.salaries OWNER TO vic; ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM mallory; '

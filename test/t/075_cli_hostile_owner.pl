@@ -124,10 +124,10 @@ subtest 'query --timeout ends code that catches the cancel' => sub {
 
 my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE application_name ~ '^snowflake-shard' OR backend_type = 'snowflake session'};
 
-# The segments of sessions, by their size: two queues of 64 kB. Those of the server itself are smaller or larger.
+# The segments of sessions, by their size: a queue of 1 MB and one of 64 kB.
 sub segments
 {
-	return scalar grep { my $size = -s $_ // 0; $size > 131_072 && $size < 262_144 } glob $node->data_dir . '/pg_dynshmem/mmap.*';
+	return scalar grep { my $size = -s $_ // 0; $size > 1_048_576 && $size < 1_310_720 } glob $node->data_dir . '/pg_dynshmem/mmap.*';
 }
 
 sub nothing_is_left

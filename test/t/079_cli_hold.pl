@@ -235,7 +235,8 @@ subtest 'the definition changes while the set is held' => sub {
 };
 
 subtest 'a partition in another schema is made while the set is held' => sub {
-	$one->safe_psql('postgres', 'CREATE SCHEMA outside; CREATE TABLE insta5.kinds (n integer PRIMARY KEY) PARTITION BY LIST (n)');
+	$one->safe_psql('postgres', 'CREATE SCHEMA outside; CREATE TABLE insta5.kinds (n integer PRIMARY KEY) PARTITION BY LIST (n);
+		ALTER TABLE insta5.kinds OWNER TO app');
 	moves([ @nodes, '--hold' ], 'held', 'held');
 	$one->safe_psql('postgres', 'CREATE TABLE outside.counted () INHERITS (insta5.counted)');
 	like(findings(), qr/^held: the definition of shard 5 has changed/m, 'verify tells of a child');

@@ -72,9 +72,6 @@ my @changes = map { s/^\s+|\s+$//gr } grep { /\S/ } split /\n/, q{
 	ALTER DEFAULT PRIVILEGES IN SCHEMA %s GRANT INSERT ON TABLES TO one
 	ALTER SCHEMA %s OWNER TO one
 	ALTER TABLE %s.users OWNER TO one
-	ALTER FUNCTION %s.touch() OWNER TO one
-	ALTER TYPE %s.mood OWNER TO one
-	ALTER STATISTICS %s.pairs OWNER TO one
 	ALTER TABLE %s.users SET (fillfactor = 50)
 	ALTER TABLE %s.users SET (toast.autovacuum_enabled = off)
 	ALTER INDEX %s.by_name SET (fillfactor = 50)

@@ -103,7 +103,7 @@ constexpr StepText kSteps[] = {
     {Step::copy_rows, Side::target, "rows of the snapshot", "copy_rows"},
     {Step::write_ready, Side::target, "the record is ready", ""},
     {Step::subscribe, Side::target, "indexes and subscription; the record is ready",
-     "session_|ANALYZE|SET step = |CREATE SUBSCRIPTION"},
+     "session_|ANALYZE|set_body|SET step = |CREATE SUBSCRIPTION"},
     {Step::tell_target, Side::target, "the record says that the set is held",
      "SET compared_at = now"},
     {Step::write_compared, Side::source, "the record says that the rows were compared",
