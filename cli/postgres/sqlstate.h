@@ -8,7 +8,8 @@ constexpr const char* kActiveTransaction =
     "25001"; /* a statement that cannot run in a transaction */
 constexpr const char* kReadOnlyTransaction = "25006";
 constexpr const char* kEndsTransaction = "2D000"; /* a statement that would end the transaction */
-constexpr const char* kPasswordRequired = "2F003"; /* a connection for which no password was asked */
+constexpr const char* kPasswordRequired =
+    "2F003"; /* a connection for which no password was asked */
 constexpr const char* kUndefinedSchema = "3F000";
 constexpr const char* kSerializationFailure = "40001";
 constexpr const char* kDeadlock = "40P01"; /* with a session that takes locks in another order */
