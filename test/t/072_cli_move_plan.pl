@@ -43,7 +43,7 @@ note('from ' . ($earlier // 'this version') . " to this version, $shards shards"
 
 make_real_database($_, 'postgres') foreach $old, $new;
 make_real_shard($old, 'postgres', $first, "insta$first");
-$old->safe_psql('postgres', "CREATE TABLE insta$first.log (id bigint PRIMARY KEY DEFAULT insta$first.next_id(), v text)");
+$old->safe_psql('postgres', "CREATE TABLE insta$first.log (id bigint PRIMARY KEY DEFAULT insta$first.next_id(), v text); ALTER TABLE insta$first.log OWNER TO app");
 my $others = sprintf '%d-%d', $first + 1, $first + $shards - 1;
 is((run_shard($program, 'clone', $old, '--template', "insta$first", '--schema', 'insta{}', '--shards', $others))[0], 0,
 	'the shards');
