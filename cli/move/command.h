@@ -45,6 +45,7 @@ public:
      * wanted.
      */
     void add_reverse(Capacity& capacity);
+    void add_rows(Capacity& capacity); /* for a dry run */
     /* The result of execute(): moved, undone ...; also if an error ended it when the target was
      * open. */
     const std::string& end_state() const { return end_state_; }

@@ -128,6 +128,12 @@ void MoveCommand::add_reverse(Capacity& capacity)
         capacity.add_reverse(session_.servers, has_slot(target_, move_.back_slot));
 }
 
+void MoveCommand::add_rows(Capacity& capacity)
+{
+    tell_of_superusers_shards(source_, move_.shards);
+    capacity.add_rows(session_.servers, move_.shards);
+}
+
 Obstacles MoveCommand::find_obstacles(Capacity& capacity)
 {
     const Standing now = standing();
@@ -156,10 +162,8 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
     /* Return now: the other checks would block on the same lock. */
     if (Obstacles locked = find_locked(source_, move_.shards, limits_); !locked.empty())
         return locked;
-    if (options_.is_dry_run) {
-        tell_of_superusers_shards(source_, move_.shards);
-        capacity.add_rows(session_.servers, move_.shards);
-    }
+    if (options_.is_dry_run)
+        add_rows(capacity);
     if (!tried_)
         routers_.tell_of_disconnected(source_, target_);
     if (!tried_ && options_.is_reversible)
