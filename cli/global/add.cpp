@@ -20,7 +20,7 @@
 #include "postgres/settings.h"
 #include "replication/comparison.h"
 #include "replication/publication.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 #include "replication/subscription.h"
 
 namespace

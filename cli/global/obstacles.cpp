@@ -7,7 +7,7 @@
 #include "postgres/decoding.h"
 #include "postgres/trust.h"
 #include "replication/comparison.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 #include "replication/subscription.h"
 #include "replication/trial.h"
 

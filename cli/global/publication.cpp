@@ -4,7 +4,7 @@
 #include "cutover/waiting.h"
 #include "postgres/trust.h"
 #include "replication/publication.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 
 namespace
 {

@@ -23,7 +23,7 @@
 #include "postgres/settings.h"
 #include "postgres/sql_text.h"
 #include "replication/publication.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 #include "verbs/changes.h"
 
 namespace

@@ -16,7 +16,7 @@
 #include "postgres/extension.h"
 #include "postgres/skipped.h"
 #include "replication/comparison.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 #include "replication/subscription.h"
 
 namespace

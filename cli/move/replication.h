@@ -9,7 +9,7 @@
 #include "cutover/cutover.h"
 #include "move/session.h"
 #include "postgres/obstacles.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 #include "replication/subscription.h"
 
 void make_publication(Connection& source, const Move& move);

@@ -9,7 +9,7 @@
 #include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/settings.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 
 namespace
 {

@@ -11,7 +11,7 @@
 #include "replication/parts.h"
 #include "replication/publication.h"
 #include "replication/rows.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 
 using namespace std::chrono_literals;
 
@@ -178,6 +178,21 @@ std::string compare_table(Connection& one, Connection& other, const std::string&
     }
 }
 
+namespace
+{
+
+/* Another session reads the parts. It must not wait for one that waits for these locks. */
+std::vector<bool> are_equal_unlocked(Connection& source, Connection& snapshot,
+                                     const SizedTables& tables)
+{
+    snapshot.run("SAVEPOINT digests");
+    std::vector<bool> equal = are_equal(source, snapshot, tables);
+    snapshot.run("ROLLBACK TO digests; RELEASE digests");
+    return equal;
+}
+
+} // namespace
+
 /* The source needs no snapshot, because it is fenced. Clients write to the target by now, so its
  * rows are read in the snapshot of the opening. */
 std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
@@ -211,10 +226,7 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
     for (const SizedTables& batch : batches_of(compared)) {
         if (!is_readable)
             break;
-        /* Another session reads the parts. It must not wait for one that waits for this lock. */
-        snapshot.run("SAVEPOINT digests");
-        const std::vector<bool> equal = are_equal(source, snapshot, batch);
-        snapshot.run("ROLLBACK TO digests; RELEASE digests");
+        const std::vector<bool> equal = are_equal_unlocked(source, snapshot, batch);
         for (std::size_t i = 0; i < batch.size(); i++) {
             if (!equal[i] && is_readable)
                 compare(batch[i].name, false);

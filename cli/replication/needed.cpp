@@ -75,12 +75,12 @@ public:
                 compare(one, there->second);
     }
 
-    Obstacles found;
+    const Obstacles& found() const { return found_; }
 
 private:
     void add(const std::string& problem, const std::string& hint)
     {
-        found.add(target_.server(), visible(problem), visible(hint));
+        found_.add(target_.server(), visible(problem), visible(hint));
     }
 
     void compare(const Needed& needed, const Found& there)
@@ -161,13 +161,14 @@ private:
     const Connection& target_;
     const std::map<Key, Found> in_source_;
     const std::map<Key, Found> in_target_;
+    Obstacles found_;
     std::set<std::string> told_; /* roles */
 };
 
 Obstacles find_differences(Connection& source, Connection& target, const std::string& schemas,
                            const std::string& tables)
 {
-    return Check(source, target, read_needed(source, schemas, tables)).found;
+    return Check(source, target, read_needed(source, schemas, tables)).found();
 }
 
 } // namespace

@@ -32,4 +32,4 @@ void make_items(Connection& connection, const Archive& archive,
 
 /* The remedy of an error of rights in a session of the owner. */
 std::string remedy_of_right(Connection& connection, const std::string& message,
-                            const std::string& owner);
+                            const std::string& role);

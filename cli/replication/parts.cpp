@@ -7,7 +7,7 @@
 #include "base/quoting.h"
 #include "base/timeouts.h"
 #include "postgres/row_text.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 
 namespace
 {

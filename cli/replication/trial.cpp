@@ -197,7 +197,7 @@ private:
             if (message == "permission denied for schema " + schema.name)
                 return "GRANT USAGE, CREATE ON SCHEMA " + schema.quoted +
                        " TO ...; on the source, to the owner of this object.";
-        if (const std::string hint = hint_in(error); !hint.empty())
+        if (std::string hint = hint_in(error); !hint.empty())
             return hint;
         if (error.sqlstate == kInsufficientPrivilege)
             return remedy_of_right(target_, message, owner);

@@ -9,7 +9,7 @@
 #include "replication/comparison.h"
 #include "replication/keys.h"
 #include "replication/publication.h"
-#include "replication/slot.h"
+#include "replication/slots.h"
 
 namespace
 {

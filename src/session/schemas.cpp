@@ -78,9 +78,9 @@ void session::schemas::rename(const char* name, const char* new_name, Oid role, 
     statement->newname = pstrdup(new_name);
     Node* node = reinterpret_cast<Node*>(statement);
     with_event_triggers(node, [&] {
-        ObjectAddress schema = InvalidObjectAddress;
-        with_rights_of(caller, [&] { schema = RenameSchema(name, new_name); });
-        require_owner(schema.objectId, name, role);
-        EventTriggerCollectSimpleCommand(schema, InvalidObjectAddress, node);
+        ObjectAddress address = InvalidObjectAddress;
+        with_rights_of(caller, [&] { address = RenameSchema(name, new_name); });
+        require_owner(address.objectId, name, role);
+        EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, node);
     });
 }

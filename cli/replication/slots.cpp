@@ -1,4 +1,4 @@
-#include "replication/slot.h"
+#include "replication/slots.h"
 
 #include "base/interrupt.h"
 #include "cutover/waiting.h"
