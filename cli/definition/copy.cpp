@@ -127,12 +127,12 @@ void Copy::run(const std::string& statements)
 
 void Copy::rename(int suffix)
 {
-    const std::string old = shard_.schema;
-    const std::string name = old.substr(0, old.rfind('_') + 1) + std::to_string(suffix);
-    if (name == old)
+    const std::string name = shard_.schema;
+    const std::string new_name = name.substr(0, name.rfind('_') + 1) + std::to_string(suffix);
+    if (new_name == name)
         return;
-    in_session(connection_, owner_, [&] { rename_schema(connection_, old, name); });
-    shard_.schema = shard_.quoted = name;
+    in_session(connection_, owner_, [&] { rename_schema(connection_, name, new_name); });
+    shard_.schema = shard_.quoted = new_name;
     /* The number stays. The search_path that functions set is text, and has the old name. */
     renumber(shard_.number);
 }

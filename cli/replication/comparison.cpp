@@ -191,6 +191,16 @@ std::vector<bool> are_equal_unlocked(Connection& source, Connection& snapshot,
     return equal;
 }
 
+/* TRUNCATE and ALTER TABLE make the rows of a table invisible in the snapshot. */
+bool has_rows_of(Connection& snapshot, const std::string& table)
+{
+    const bool is_rewritten = !find_rewritten(snapshot, sql_array({table})).empty();
+    if (is_rewritten)
+        warn(snapshot.server() + ": table " + visible(table) +
+             " was emptied or rewritten after the opening, and is not compared");
+    return !is_rewritten;
+}
+
 } // namespace
 
 /* The source needs no snapshot, because it is fenced. Clients write to the target by now, so its
@@ -214,13 +224,7 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
             found.push_back("table " + table + ": " + why_unread(error) +
                             "\nTables after it are not compared");
         }
-        if (text.empty())
-            return;
-        /* TRUNCATE and ALTER TABLE make its rows invisible in the snapshot. */
-        if (!find_rewritten(snapshot, sql_array({table})).empty())
-            warn(snapshot.server() + ": table " + visible(table) +
-                 " was emptied or rewritten after the opening, and is not compared");
-        else
+        if (!text.empty() && has_rows_of(snapshot, table))
             found.push_back("table " + table + ": " + text);
     };
     for (const SizedTables& batch : batches_of(compared)) {
