@@ -176,8 +176,8 @@ foreach my $call ('nextval($1)', 'setval($1, $2)', 'setval($1, $2, $3)', 'currva
 	});
 }
 
-# sqlsmith calls no function that returns void, a row or a set, so such functions get a wrapper. It
-# reads pg_proc without a schema, which is our view in its search_path: the extension's functions,
+# sqlsmith calls no function that returns void, a row or a set, so such functions get a wrapper. A
+# procedure gets none, because no query can call it. sqlsmith reads pg_proc without a schema, which is our view in its search_path: the extension's functions,
 # the functions above and some aggregates.
 run_sql(q{
 	DO $do$
@@ -192,7 +192,7 @@ run_sql(q{
 			JOIN pg_type AS t ON t.oid = p.prorettype
 			JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 			JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'snowflake'
-			WHERE t.typtype IN ('p', 'c') AND t.typname <> 'internal' OR p.proretset
+			WHERE p.prokind = 'f' AND (t.typtype IN ('p', 'c') AND t.typname <> 'internal' OR p.proretset)
 		LOOP
 			EXECUTE format('CREATE FUNCTION smith.%I(%s) RETURNS bigint LANGUAGE sql VOLATILE AS %L',
 				f.wrapper,
@@ -204,7 +204,8 @@ run_sql(q{
 	CREATE VIEW smith.pg_proc AS
 		SELECT p.oid, p.proname, p.pronamespace, p.prorettype, p.proretset, p.prokind, p.proargtypes
 		FROM pg_catalog.pg_proc AS p
-		WHERE p.pronamespace IN ('smith'::regnamespace, 'snowflake_internal'::regnamespace)
+		WHERE p.pronamespace = 'smith'::regnamespace
+		   OR p.pronamespace = 'snowflake_internal'::regnamespace AND p.prokind = 'f'
 		   OR p.proname ~ '^snowflake_'
 		   OR p.oid IN ('count()'::regprocedure, 'min(bigint)'::regprocedure, 'max(bigint)'::regprocedure,
 			'array_agg(anynonarray)'::regprocedure);
