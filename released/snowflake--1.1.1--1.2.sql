@@ -3,6 +3,7 @@
 
 -- SQL of shards runs in a session of the owner.
 DROP FUNCTION snowflake_internal.run_as_owner(regnamespace, text);
+DROP FUNCTION snowflake_internal.run_as_role(name, text);
 DROP FUNCTION snowflake_internal.rows_as_owner(regnamespace, text);
 DROP FUNCTION snowflake_internal.rows_as_owner(regnamespace, text, bigint, bigint);
 DROP FUNCTION snowflake_internal.columns_as_owner(regnamespace, text);
@@ -102,6 +103,10 @@ CREATE FUNCTION snowflake_internal.session_create_schema(name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_create_schema';
 CREATE FUNCTION snowflake_internal.session_rename_schema(name name, new_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_rename_schema';
+
+-- A comment on a publication or subscription of the caller, in the session's transaction.
+CREATE FUNCTION snowflake_internal.session_comment(catalog regclass, name name, comment text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_comment';
 
 -- One statement of others, in no transaction.
 CREATE PROCEDURE snowflake_internal.session_alone(statement text)

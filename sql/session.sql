@@ -170,7 +170,7 @@ SELECT current_user = session_user AS is_caller, current_setting('work_mem') = '
 SELECT pid AS process FROM pg_stat_activity WHERE backend_type = 'snowflake session' AND usename = 'regress_hostile' \gset
 BEGIN;
 SELECT a.* FROM ask('regress_next', format($$ SELECT concat_ws(' ', pg_backend_pid() = %s, current_user, session_user, current_setting('work_mem') = '1MB',
-    current_setting('search_path'), current_setting('application_name'), (SELECT count(*) FROM pg_cursors WHERE name = 'c'),
+    current_setting('search_path'), regexp_replace(current_setting('application_name'), '\d+', 'N'), (SELECT count(*) FROM pg_cursors WHERE name = 'c'),
     (SELECT count(*) FROM pg_prepared_statements), COALESCE(to_regclass('pg_temp.users')::text, 'no'),
     (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 77)) $$, :process)) AS a;
 ROLLBACK;

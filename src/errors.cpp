@@ -49,15 +49,6 @@ const char* date_of(UnixMs time)
     return psprintf("%s UTC", text);
 }
 
-void runs_with_rights_of(Oid function, Oid role)
-{
-    ereport(ERROR,
-            (errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
-             errmsg("function %s would run with the rights of role %s",
-                    format_procedure_qualified(function), name_of_role(role)),
-             errdetail("An expression of the shard calls it. Another role can have chosen it.")));
-}
-
 void shard_out_of_range(std::int32_t shard)
 {
     ereport(ERROR,

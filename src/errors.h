@@ -26,9 +26,6 @@ constexpr long long number(std::int64_t value)
     return value;
 }
 
-/* 2F003: an expression calls a function that another role can have chosen. */
-[[noreturn]] void runs_with_rights_of(Oid function, Oid role);
-
 [[noreturn]] void shard_out_of_range(std::int32_t shard);                 /* 22003 */
 [[noreturn]] void before_epoch(UnixMs time, Epoch epoch);                 /* 22008 */
 [[noreturn]] void past_last_ms(UnixMs time, Epoch epoch, UnixMs last_ms); /* 2200H */

@@ -69,20 +69,24 @@ void Pause::operator()()
 namespace
 {
 
-/* pg_blocking_pids() returns 0 for a prepared transaction, which pg_locks has without a pid. */
+/* The process waits itself, or its session of another role does. pg_blocking_pids() returns 0 for a
+ * prepared transaction, which pg_locks has without a pid. */
 std::string describe_blockers(Connection& connection, int process, bool has_age)
 {
     const Result found =
-        connection.query("SELECT string_agg(" + holder_sql(has_age) + R"(, '; ') FROM (
-            SELECT pid, NULL FROM unnest(pg_blocking_pids($1::integer)) AS pid WHERE pid <> 0
+        connection.query("WITH waiting AS (SELECT pid, pg_blocking_pids(pid) AS blockers FROM "
+                         "pg_stat_activity WHERE pid = $1::integer OR application_name = "
+                         "'snowflake-shard session of process ' || $1) "
+                         "SELECT string_agg(" +
+                             holder_sql(has_age) + R"(, '; ') FROM (
+            SELECT blocker, NULL FROM waiting, unnest(blockers) AS blocker WHERE blocker <> 0
             UNION
             SELECT NULL, held.virtualtransaction
-            FROM pg_locks AS awaited JOIN pg_locks AS held
+            FROM waiting JOIN pg_locks AS awaited ON awaited.pid = waiting.pid JOIN pg_locks AS held
             ON (held.locktype, held.database, held.relation, held.transactionid, held.classid, held.objid)
                IS NOT DISTINCT FROM
                (awaited.locktype, awaited.database, awaited.relation, awaited.transactionid, awaited.classid, awaited.objid)
-            WHERE 0 = ANY (pg_blocking_pids($1::integer)) AND awaited.pid = $1::integer
-            AND NOT awaited.granted AND held.granted AND held.pid IS NULL) AS h (pid, virtualtransaction))",
+            WHERE 0 = ANY (blockers) AND NOT awaited.granted AND held.granted AND held.pid IS NULL) AS h (pid, virtualtransaction))",
                          {std::to_string(process)});
     return visible(found.text(0, 0));
 }

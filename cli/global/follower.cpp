@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/timeouts.h"
+#include "global/change.h"
 #include "global/tables.h"
 #include "cutover/waiting.h"
 #include "postgres/drop_schemas.h"
@@ -20,6 +21,9 @@ const std::string kRemoval = "'" + removal_of("%1$I") + "', subname";
 const std::string kTriggers = R"(
 FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = tgfoid JOIN pg_namespace AS n ON n.oid = pronamespace
 WHERE tgname = 'snowflake_global' AND nspname = 'snowflake_global')";
+
+const std::string kTriggerText =
+    "SELECT concat_ws(' ', t.oid, tgrelid, tgfoid, tgenabled, tgtype) ";
 
 std::string problem_sql()
 {
@@ -141,12 +145,6 @@ void stop_subscription(Connection& follower, const Subscription& subscription)
         pause();
 }
 
-void note_change(Connection& follower, const Subscription& subscription, const std::string& id)
-{
-    follower.run("COMMENT ON SUBSCRIPTION " + subscription.quoted + " IS " +
-                 follower.literal(comment_of({id, ""})));
-}
-
 void drop_subscription(Connection& follower, const Subscription& subscription)
 {
     drop_subscription(follower, subscription.quoted, Clock::now() + timeouts::kTableLock);
@@ -184,15 +182,27 @@ Names refusing_tables(Connection& follower)
     return texts_of(follower.query("SELECT tgrelid::regclass" + kTriggers + " ORDER BY 1"));
 }
 
+Names refusing_triggers(Connection& follower)
+{
+    return texts_of(
+        follower.query(kTriggerText + kTriggers +
+                       " AND tgenabled = 'O' AND tgtype = 62 AND tgqual IS NULL AND proname = "
+                       "'refuse' AND " +
+                       is_trusted("proowner")));
+}
+
+bool has_trigger(const Reader& follower, const std::string& table, const Names& triggers)
+{
+    const Names found = texts_of(follower.query(
+        kTriggerText + "FROM pg_trigger AS t WHERE tgname = 'snowflake_global' AND tgrelid = "
+                       "$1::regclass",
+        {table}));
+    return !found.empty() && has(triggers, found[0]);
+}
+
 bool refuses_writes(Connection& follower, const std::string& table)
 {
-    return follower
-               .query("SELECT" + kTriggers +
-                          " AND tgrelid = $1::regclass AND tgenabled = 'O' AND tgtype = 62 AND "
-                          "tgqual IS NULL AND proname = 'refuse' AND " +
-                          is_trusted("proowner"),
-                      {table})
-               .rows() > 0;
+    return has_trigger(follower, table, refusing_triggers(follower));
 }
 
 void permit_writes(Connection& follower, const Names& tables)

@@ -40,8 +40,6 @@ Subscription make_subscription(Connection& follower, const std::string& dsn);
 std::string new_name(Connection& follower);
 /* Disables it, and returns when no worker of it runs. */
 void stop_subscription(Connection& follower, const Subscription& subscription);
-/* Call it in the transaction of the change. */
-void note_change(Connection& follower, const Subscription& subscription, const std::string& id);
 /* Drops the subscription without its slot. */
 void drop_subscription(Connection& follower, const Subscription& subscription);
 
@@ -53,6 +51,9 @@ void refuse_writes(Connection& follower, const Names& tables, const std::string&
 Names refusing_tables(Connection& follower);
 /* It is as refuse_writes() makes it. */
 bool refuses_writes(Connection& follower, const std::string& table);
+/* A text for each trigger that is so. A change of the trigger changes the text. */
+Names refusing_triggers(Connection& follower);
+bool has_trigger(const Reader& follower, const std::string& table, const Names& triggers);
 /* Drops the triggers of these tables; the schema with the function goes when no table has it. */
 void permit_writes(Connection& follower, const Names& tables);
 

@@ -39,7 +39,20 @@ FROM pg_publication WHERE pubname = $1 AND NOT (pubinsert AND pubupdate AND pubd
 LIMIT 1)";
 }
 
+Result read_tables(const Reader& writer)
+{
+    return writer.query(R"(
+        SELECT prrelid::regclass, prrelid FROM pg_publication_rel JOIN pg_publication AS p ON p.oid = prpubid
+        WHERE pubname = $1 ORDER BY prrelid::regclass::text)",
+                        {kGlobal});
+}
+
 } // namespace
+
+Names published_tables(const Reader& writer)
+{
+    return texts_of(read_tables(writer));
+}
 
 Publication find_publication(Connection& writer)
 {
@@ -52,10 +65,7 @@ Publication find_publication(Connection& writer)
     found.is_own = found.is_there && row.flag(0, 0);
     if (found.is_own)
         found.change = change_of(row.text(0, 1));
-    const Result tables = writer.query(R"(
-        SELECT prrelid::regclass, prrelid FROM pg_publication_rel JOIN pg_publication AS p ON p.oid = prpubid
-        WHERE pubname = $1 ORDER BY prrelid::regclass::text)",
-                                       {kGlobal});
+    const Result tables = read_tables(writer);
     found.tables = texts_of(tables);
     found.oids = array_of(tables, 1);
     found.problem.read(writer, problems_sql(), {kGlobal});
@@ -101,10 +111,9 @@ void drop_unread_publication(Connection& writer)
         lock_and_change(writer, [&] { writer.run("DROP PUBLICATION " + kGlobal); });
 }
 
-void note_change(Connection& writer, const PendingChange& change)
+void forget_change(Connection& writer)
 {
-    writer.run("COMMENT ON PUBLICATION " + kGlobal + " IS " +
-               (change.id.empty() ? "NULL" : writer.literal(comment_of(change))));
+    writer.run("COMMENT ON PUBLICATION " + kGlobal + " IS NULL");
 }
 
 Names slots_of_followers(Connection& writer)

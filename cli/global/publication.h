@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "global/change.h"
 #include "global/tables.h"
 
 struct Publication {
@@ -17,6 +18,7 @@ struct Publication {
     Obstacles problem{};
 };
 
+Names published_tables(const Reader& writer);
 Publication find_publication(Connection& writer);
 /* Failure if it has a problem. */
 Publication require_publication(Connection& writer);
@@ -27,8 +29,8 @@ void publish(Connection& writer, const Names& tables, const std::string& oids);
 void unpublish(Connection& writer, const Names& tables);
 /* Drops the publication if no follower has a slot. */
 void drop_unread_publication(Connection& writer);
-/* Notes the pending change; an empty one if none is pending. */
-void note_change(Connection& writer, const PendingChange& change);
+/* The change is on all followers. */
+void forget_change(Connection& writer);
 
 /* The slots of followers in this database, given or not. Any role with REPLICATION can make one of
  * such a name. */

@@ -15,11 +15,13 @@
 #include "base/interrupt.h"
 #include "base/output.h"
 #include "base/timeouts.h"
+#include "global/change.h"
 #include "global/follower.h"
 #include "global/publication.h"
 #include "global/session.h"
 #include "global/tables.h"
 #include "cutover/waiting.h"
+#include "postgres/session.h"
 #include "postgres/settings.h"
 #include "postgres/sql_text.h"
 #include "replication/publication.h"
@@ -60,7 +62,7 @@ public:
                               visible(change_.sql));
             /* The command of that change was killed at the very end. */
             change_ = {};
-            note_change(writer_, change_);
+            forget_change(writer_);
         }
         const bool is_new = change_.id.empty();
         if (is_new) {
@@ -121,28 +123,30 @@ private:
         for (const Follower& follower : followers_) /* nobody waits meanwhile */
             await_follower(observer_, follower.connection, follower.subscription.slot,
                            timeouts::kCatchUp);
+        bool is_committing = false;
         try {
             lock_and_run_naming(writer_, Clock::now() + timeout(), [&] {
+                is_committing = false;
                 for (const Follower& follower : followers_)
                     follower.connection.rollback(); /* of the last try */
-                if (!publication.tables.empty())
-                    writer_.run("LOCK TABLE " + only(publication.tables) +
-                                " IN SHARE ROW EXCLUSIVE MODE");
+                begin_change(writer_, publication.oids, options_.role);
                 await_all_rows();
                 for (const Follower& follower : followers_) {
                     follower.connection.run("BEGIN; SET LOCAL lock_timeout = " +
                                             milliseconds_of(timeouts::kOneLock));
                     change(follower);
                 }
-                run_with_owner(writer_, publication.oids);
+                run_change(writer_, sql_);
                 for (const Follower& follower : followers_)
-                    require_equal(follower);
-                note_change(writer_, change_);
+                    require_equal(follower, {writer_, true});
+                comment_in_session(writer_, "pg_publication", kGlobal, comment_of(change_));
                 /* Until here nothing was changed, and Ctrl-C may end the process. */
                 note_interrupts();
+                is_committing = true;
+                commit_session(writer_);
             });
         } catch (const Failure& error) {
-            if (writer_.is_alive())
+            if (!is_committing)
                 throw Failure(error.what() + std::string("\nNothing was changed."));
             throw Failure(error.what() +
                           std::string("\nThe change is on no follower. It is not known whether it "
@@ -158,43 +162,41 @@ private:
             await_follower(observer_, follower.connection, follower.subscription.slot, timeout());
     }
 
-    /* Call it in the transaction that has the locks of the tables. */
-    void run_with_owner(Connection& connection, const std::string& tables) const
-    {
-        lock_tables(connection, tables);
-        const std::string role =
-            options_.role.empty() ? choose_role(connection, tables) : options_.role;
-        require_kept_names(connection, tables, role);
-        run_as(connection, role, sql_);
-    }
-
     void change(const Follower& follower) const
     {
-        run_with_owner(follower.connection, follower.subscription.oids);
-        note_change(follower.connection, follower.subscription, change_.id);
+        begin_change(follower.connection, follower.subscription.oids, options_.role);
+        run_change(follower.connection, sql_);
+        comment_in_session(follower.connection, "pg_subscription", follower.subscription.name,
+                           comment_of({change_.id, ""}));
     }
 
     /* Compares as verify does, in the transactions of the change. */
-    void require_equal(const Follower& follower)
+    void require_equal(const Follower& follower, const Reader& writer)
     {
         const auto fail = [&](const std::string& table, const std::string& problem) {
             throw Failure(follower.connection.server() + ": after the change, table " +
                           visible(table) + ": " + visible(problem));
         };
-        std::map<std::string, std::string> left = find_subscription(follower.connection).tables;
-        for (const std::string& table : find_publication(writer_).tables) {
-            if (left.erase(table) == 0)
+        const Reader changed(follower.connection, true);
+        const Names triggers = refusing_triggers(follower.connection);
+        Names left = texts_of(changed.query(
+            "SELECT srrelid::regclass FROM pg_subscription_rel JOIN pg_subscription AS s ON s.oid "
+            "= srsubid WHERE subname = $1",
+            {follower.subscription.name}));
+        for (const std::string& table : published_tables(writer)) {
+            const auto at = std::find(left.begin(), left.end(), table);
+            if (at == left.end())
                 fail(table, "the subscription does not have it");
-            for (const Obstacle& one : find_unpublishable(writer_, table))
+            left.erase(at);
+            for (const Obstacle& one : find_unpublishable(writer, table))
                 fail(table, one.problem);
-            for (const TableDifference& one :
-                 compare_definitions(writer_, follower.connection, table))
+            for (const TableDifference& one : compare_definitions(writer, changed, table))
                 fail(table, one.object + ": " + one.problem);
-            if (!refuses_writes(follower.connection, table))
+            if (!has_trigger(changed, table, triggers))
                 fail(table, "writes to it are not refused");
         }
         if (!left.empty())
-            fail(left.begin()->first, "it is not published");
+            fail(left[0], "it is not published");
     }
 
     /* The change is on the writer. */
@@ -217,13 +219,14 @@ private:
                           joined(missing, ", ") + ":" + errors +
                           "\nHINT:  Run the same command again: it completes the change. Until "
                           "then, the rows of the global tables may not get there.");
-        note_change(writer_, {});
+        forget_change(writer_);
     }
 
     /* Returns false if it was there before. */
     bool complete(const Follower& follower)
     {
         if (follower.connection.is_in_transaction()) {
+            commit_session(follower.connection);
             follower.connection.run("COMMIT");
             return true;
         }
@@ -231,7 +234,8 @@ private:
             return false;
         lock_and_run_naming(follower.connection, Clock::now() + timeouts::kTableLock, [&] {
             change(follower);
-            require_equal(follower);
+            require_equal(follower, writer_);
+            commit_session(follower.connection);
         });
         return true;
     }

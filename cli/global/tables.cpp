@@ -7,10 +7,8 @@
 #include "definition/restored.h"
 #include "fleet/catalog.h"
 #include "postgres/dump.h"
-#include "postgres/error_text.h"
 #include "postgres/row_text.h"
 #include "postgres/session.h"
-#include "postgres/trust.h"
 #include "replication/needed.h"
 #include "replication/owners.h"
 #include "replication/publication.h"
@@ -26,9 +24,9 @@ struct Object {
     std::string drop;
 };
 
-std::map<std::string, Object> read_objects(Connection& connection, const std::string& table)
+std::map<std::string, Object> read_objects(const Reader& reader, const std::string& table)
 {
-    const Result rows = connection.query(table_objects_sql, {table});
+    const Result rows = reader.query(table_objects_sql, {table});
     std::map<std::string, Object> objects;
     for (int i = 0; i < rows.rows(); i++)
         objects[rows.text(i, 0)] = {as_restored(rows.text(i, 1)), rows.text(i, 2), rows.text(i, 3),
@@ -37,12 +35,12 @@ std::map<std::string, Object> read_objects(Connection& connection, const std::st
 }
 
 /* The definition comes from the owner on the writer. */
-std::string told_for_owner(Connection& writer, Connection& follower, const std::string& table)
+std::string told_for_owner(const Reader& writer, const Reader& follower, const std::string& table)
 {
     std::string told;
-    for (Connection* const connection : {&follower, &writer})
+    for (const Reader* const reader : {&follower, &writer})
         if (told.empty())
-            told = visible(connection
+            told = visible(reader
                                ->query("SELECT snowflake_internal.told_to(relowner, '') FROM "
                                        "pg_class WHERE oid = $1::regclass",
                                        {table})
@@ -74,23 +72,12 @@ std::string oids_of(Connection& connection, const Names& tables)
         .text(0, 0);
 }
 
-const std::string kComment = "snowflake-shard global run, change ";
-constexpr std::size_t kLengthOfId = 36; /* a UUID */
-
 } // namespace
 
-std::string comment_of(const PendingChange& change)
+Result Reader::query(const std::string& sql, const std::vector<std::string>& parameters) const
 {
-    return kComment + change.id + (change.sql.empty() ? "" : ": " + change.sql);
-}
-
-PendingChange change_of(const std::string& comment)
-{
-    if (comment.compare(0, kComment.size(), kComment) != 0)
-        return {};
-    const std::string rest = comment.substr(kComment.size());
-    return {rest.substr(0, kLengthOfId),
-            rest.size() > kLengthOfId + 2 ? rest.substr(kLengthOfId + 2) : ""};
+    return is_in_session ? query_in_session(connection, sql, parameters)
+                         : connection.query(sql, parameters);
 }
 
 void lock_and_change(Connection& connection, const std::function<void()>& change)
@@ -114,9 +101,9 @@ std::string table_name(Connection& connection, const std::string& given)
                      "\nHINT:  Write it as in SQL: public.filters, or 'public.\"My Filters\"'.");
 }
 
-bool has_table(Connection& connection, const std::string& table)
+bool has_table(const Reader& reader, const std::string& table)
 {
-    return connection.query("SELECT FROM pg_class WHERE oid = to_regclass($1)", {table}).rows() > 0;
+    return reader.query("SELECT oid FROM pg_class WHERE oid = to_regclass($1)", {table}).rows() > 0;
 }
 
 bool has_rows(Connection& connection, const std::string& table)
@@ -125,22 +112,25 @@ bool has_rows(Connection& connection, const std::string& table)
                .text(0, 0) == "true";
 }
 
-Obstacles find_unpublishable(Connection& writer, const std::string& table)
+Obstacles find_unpublishable(const Reader& writer, const std::string& table)
 {
     Obstacles found;
-    found.read(writer, unpublishable_sql, {table});
+    const std::string server = writer.connection.server();
+    const Result problems = writer.query(unpublishable_sql, {table});
+    for (int i = 0; i < problems.rows(); i++)
+        found.add(server, visible(problems.text(i, 0)), visible(problems.text(i, 1)));
     if (!has_table(writer, table))
-        found.add(writer.server(), "table " + visible(table) + " is not there",
+        found.add(server, "table " + visible(table) + " is not there",
                   "Make the table on the server of --on, where it is written.");
-    for (const Shard& shard : read_shards(writer))
+    for (const Shard& shard : read_shards(writer.connection))
         if (table.compare(0, shard.quoted.size() + 1, shard.quoted + ".") == 0)
-            found.add(writer.server(),
+            found.add(server,
                       "table " + visible(table) + " is of shard " + std::to_string(shard.number),
                       "Name a table of another schema: a global table belongs to no shard.");
     return found;
 }
 
-std::vector<TableDifference> compare_definitions(Connection& writer, Connection& follower,
+std::vector<TableDifference> compare_definitions(const Reader& writer, const Reader& follower,
                                                  const std::string& table)
 {
     const auto wanted = read_objects(writer, table);
@@ -155,7 +145,7 @@ std::vector<TableDifference> compare_definitions(Connection& writer, Connection&
         else if (there->second.definition != object.definition)
             found.push_back({name,
                              "it is " + there->second.definition + " here, and " +
-                                 object.definition + " on " + writer.address().text(),
+                                 object.definition + " on " + writer.connection.address().text(),
                              told(owner, object.change), false});
     }
     for (const auto& [name, object] : present)
@@ -206,78 +196,5 @@ void make_tables(Connection& writer, Connection& follower, const Names& tables)
                                               visible(owner) + "."),
                               error.sqlstate);
         }
-    }
-}
-
-void lock_tables(Connection& connection, const std::string& tables)
-{
-    const Names names = texts_of(connection.query(
-        "SELECT oid::regclass FROM pg_class WHERE oid = ANY ($1::oid[]) ORDER BY oid", {tables}));
-    if (!names.empty())
-        connection.run("LOCK TABLE " + only(names) + " IN ACCESS SHARE MODE");
-    const Result unlocked = connection.query(R"(
-        SELECT FROM unnest($1::oid[]) AS t (oid) WHERE NOT EXISTS (
-            SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
-            WHERE l.relation = t.oid AND datname = current_database() AND pid = pg_backend_pid() AND granted))",
-                                             {tables});
-    if (unlocked.rows() > 0)
-        throw Failure(connection.server() + ": a global table was dropped or renamed "
-                                            "meanwhile\nHINT:  snowflake-shard global verify "
-                                            "shows it.");
-}
-
-std::string choose_role(Connection& connection, const std::string& tables)
-{
-    const Result owners = connection.query(
-        R"(
-        SELECT DISTINCT rolname, rolname <> current_user AND NOT rolsuper AND pg_has_role(r.oid, $2)
-        FROM pg_class AS c JOIN pg_roles AS r ON r.oid = relowner WHERE c.oid = ANY ($1::oid[]))",
-        {tables, connection.version() >= 160000 ? "SET" : "MEMBER"});
-    std::string list;
-    bool is_other = false;
-    for (int i = 0; i < owners.rows(); i++) {
-        list += (list.empty() ? "" : ", ") + owners.text(i, 0);
-        is_other = is_other || owners.flag(i, 1);
-    }
-    if (!is_other)
-        return connection.query("SELECT current_user").text(0, 0);
-    if (owners.rows() > 1)
-        throw Failure(connection.server() + ": the global tables belong to roles " + visible(list) +
-                      "\nHINT:  --role names the one with whose rights the SQL works: the owner of "
-                      "the tables that it changes.");
-    return list;
-}
-
-/* A table gets another schema only from its owner, and under a lock that waits for ours. The owner
- * of the database stands for pg_database_owner. */
-void require_kept_names(Connection& connection, const std::string& tables, const std::string& role)
-{
-    const Result other = connection.query(
-        R"(
-        SELECT c.oid::regclass, quote_ident(nspname), quote_ident(pg_get_userbyid(owner)), quote_ident($2)
-        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace JOIN pg_database ON datname = current_database(),
-        LATERAL (SELECT CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END) AS o (owner)
-        WHERE c.oid = ANY ($1::oid[]) AND pg_get_userbyid(owner) <> $2 AND NOT )" +
-            is_trusted("owner") + " ORDER BY 1 LIMIT 1",
-        {tables, role});
-    if (other.rows() > 0)
-        throw Failure(connection.server() + ": schema " + visible(other.text(0, 1)) + " of table " +
-                      visible(other.text(0, 0)) + " belongs to role " + visible(other.text(0, 2)) +
-                      ", who could exchange the table, and the SQL works with the rights of role " +
-                      visible(other.text(0, 3)) + "\nHINT:  ALTER SCHEMA " +
-                      visible(other.text(0, 1)) + " OWNER TO " + visible(other.text(0, 3)) + ";");
-}
-
-void run_as(Connection& connection, const std::string& role, const std::string& sql)
-{
-    try {
-        connection.query("SELECT snowflake_internal.run_as_role($1, $2)", {role, sql});
-    } catch (const ServerError& error) {
-        std::string text = without_text(error.what(), sql.substr(0, sql.find('\n')));
-        if (error.sqlstate == kInsufficientPrivilege)
-            text += "\nThe SQL works with the rights of role " + visible(role) + ".";
-        if (error.sqlstate == kUndefinedTable)
-            text += "\nHINT:  Write names with their schema: public.filters.";
-        throw ServerError(text, error.sqlstate);
     }
 }

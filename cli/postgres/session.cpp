@@ -1,5 +1,7 @@
 #include "postgres/session.h"
 
+#include <limits>
+
 #include "base/quoting.h"
 #include "postgres/cursor.h"
 #include "postgres/error_text.h"
@@ -91,18 +93,48 @@ std::vector<Column> open_in_session(Connection& connection, const std::string& s
     return columns;
 }
 
-void read_in_session(Connection& connection, const std::vector<Column>& columns,
-                     const std::function<void(std::vector<Row> rows)>& take)
+namespace
 {
-    /* A function that returns records takes the types of its columns from the query. */
+
+/* A function that returns records takes the types of its columns from the query. */
+std::string fetch_sql(const std::vector<Column>& columns, std::size_t count)
+{
     std::string list;
     for (std::size_t i = 1; i <= columns.size(); i++)
         list += (i == 1 ? "c" : ", c") + std::to_string(i) + " text";
-    const auto fetch = [&](std::size_t count) {
-        return "SELECT * FROM snowflake_internal.session_fetch(" + std::to_string(count) +
-               ") AS r (" + list + ")";
-    };
+    return "SELECT * FROM snowflake_internal.session_fetch(" + std::to_string(count) + ") AS r (" +
+           list + ")";
+}
+
+} // namespace
+
+void read_in_session(Connection& connection, const std::vector<Column>& columns,
+                     const std::function<void(std::vector<Row> rows)>& take)
+{
+    const auto fetch = [&](std::size_t count) { return fetch_sql(columns, count); };
     read_cursor(connection, fetch, columns, take);
+}
+
+Result query_in_session(Connection& connection, std::string sql, const Parameters& parameters)
+{
+    for (std::size_t i = parameters.size(); i > 0; i--) {
+        const std::string name = "$" + std::to_string(i);
+        const std::string value = connection.literal(parameters[i - 1]);
+        for (std::size_t at = 0; (at = sql.find(name, at)) != std::string::npos; at += value.size())
+            sql.replace(at, name.size(), value);
+    }
+    constexpr int kAll = std::numeric_limits<int>::max();
+    const std::vector<Column> columns = open_in_session(connection, sql, {});
+    Result rows = connection.query(fetch_sql(columns, kAll));
+    command_session(connection, "CLOSE snowflake_rows");
+    return rows;
+}
+
+void comment_in_session(Connection& connection, const std::string& catalog, const std::string& name,
+                        const std::string& comment)
+{
+    connection.query("SELECT snowflake_internal.session_comment($1::regclass, $2, $3)",
+                     {catalog, name, comment});
 }
 
 void create_schema(Connection& connection, const std::string& name)

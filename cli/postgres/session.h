@@ -51,6 +51,14 @@ std::vector<Column> open_in_session(Connection& connection, const std::string& s
 void read_in_session(Connection& connection, const std::vector<Column>& columns,
                      const std::function<void(std::vector<Row> rows)>& take);
 
+/* The same of one query, with parameters as Connection::query() takes them. */
+Result query_in_session(Connection& connection, std::string sql, const Parameters& parameters);
+
+/* A comment in the session's transaction, but with the rights of the connection, whose role owns
+ * the object. catalog: pg_publication, pg_subscription. */
+void comment_in_session(Connection& connection, const std::string& catalog, const std::string& name,
+                        const std::string& comment);
+
 /* A schema of the session's role, in its transaction, but with the rights of the connection, whose
  * role needs CREATE on the database. Names without quotes. */
 void create_schema(Connection& connection, const std::string& name);

@@ -1,5 +1,3 @@
--- Functions that still work in the session of the caller, with the rights of an owner in a security-restricted operation.
-
 -- Whether a script is more than comments; whether a statement of it begins or ends a transaction.
 CREATE FUNCTION snowflake_internal.has_statements(statements text) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_has_statements';
@@ -9,7 +7,3 @@ CREATE FUNCTION snowflake_internal.ends_transaction(statements text) RETURNS boo
 -- Whether SQL in the schema has the rights of the caller anyway.
 CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_is_callers';
-
--- Runs statements with the rights of a role that the caller may act as, and with an empty search_path.
-CREATE FUNCTION snowflake_internal.run_as_role(role name, statements text) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_run_as_role';

@@ -30,6 +30,10 @@ CREATE FUNCTION snowflake_internal.session_create_schema(name name) RETURNS void
 CREATE FUNCTION snowflake_internal.session_rename_schema(name name, new_name name) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_rename_schema';
 
+-- A comment on a publication or subscription of the caller, in the session's transaction.
+CREATE FUNCTION snowflake_internal.session_comment(catalog regclass, name name, comment text) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_comment';
+
 -- One statement of others, in no transaction.
 CREATE PROCEDURE snowflake_internal.session_alone(statement text)
     LANGUAGE c AS 'MODULE_PATHNAME', 'snowflake_session_alone';

@@ -28,10 +28,11 @@ enum class Kind : char {
     alone = 'A',    /* one statement of others, in no transaction */
     query = 'D',    /* opens the cursor snowflake_rows: the parameters, then the text */
     schema = 'E',   /* the OID of a schema: locks it, and makes it the search_path */
-    table = 'T',  /* the OID of a table, whether to wait for its lock, and a query that reads it */
-    copy = 'P',   /* the same of a table, then the columns, the format and the rows of a COPY */
-    create = 'C', /* a schema: the OID of the caller's role, then the name */
-    rename = 'R', /* a schema of the role: the same, then the new name */
+    table = 'T',   /* the OID of a table, whether to wait for its lock, and a query that reads it */
+    copy = 'P',    /* the same of a table, then the columns, the format and the rows of a COPY */
+    create = 'C',  /* a schema: the OID of the caller's role, then the name */
+    rename = 'R',  /* a schema of the role: the same, then the new name */
+    comment = 'M', /* the OIDs of the caller's role and of the catalogue, the name, the text */
 };
 
 } // namespace snowflake::session

@@ -3,10 +3,10 @@
  * has no function for that. So VACUUM and CREATE INDEX CONCURRENTLY are possible, too.
  */
 #include "execute.h"
+#include "as_caller.h"
 #include "channel.h"
 #include "copy.h"
 #include "query.h"
-#include "schemas.h"
 #include "table.h"
 
 using namespace snowflake;
@@ -202,9 +202,19 @@ void define_schema(StringInfo request, Kind kind, Oid role)
     const char* name = pq_getmsgrawstring(request);
     start_statement();
     if (kind == Kind::create)
-        schemas::create(name, role, caller);
+        as_caller::create_schema(name, role, caller);
     else
-        schemas::rename(name, pq_getmsgrawstring(request), role, caller);
+        as_caller::rename_schema(name, pq_getmsgrawstring(request), role, caller);
+    CommitTransactionCommand();
+}
+
+void comment(StringInfo request)
+{
+    const Oid caller = pq_getmsgint(request, 4);
+    const Oid catalog = pq_getmsgint(request, 4);
+    const char* name = pq_getmsgrawstring(request);
+    start_statement();
+    as_caller::comment(catalog, name, pq_getmsgrawstring(request), caller);
     CommitTransactionCommand();
 }
 
@@ -234,6 +244,9 @@ void session::execute(StringInfo request, Oid role, MemoryContext memory)
     case Kind::create:
     case Kind::rename:
         define_schema(request, kind, role);
+        break;
+    case Kind::comment:
+        comment(request);
         break;
     }
     require_encoding();

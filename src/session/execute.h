@@ -15,7 +15,7 @@ namespace snowflake::session
  *   25P02          the transaction is aborted
  *   55000          the schema or table belongs to another role than that of the session
  *   42501, 42P01   a query of a table names a relation of another role; it does not name the table;
- *                  the caller may not make or rename the schema
+ *                  the caller may not make or rename the schema, or comment on the object
  */
 void execute(StringInfo request, Oid role, MemoryContext memory);
 

@@ -46,7 +46,6 @@ struct Setting {
  * session. synchronous_commit: a change that is told to be done survives a crash. row_security: a
  * policy that would hide rows is an error. The SQL may change them. */
 constexpr Setting kSettings[] = {
-    {"application_name", "snowflake-shard session"},
     {"default_transaction_isolation", "read committed"},
     {"default_transaction_read_only", "off"},
     {"lock_timeout", "0"},
@@ -63,6 +62,10 @@ void set_settings()
     for (const Setting& setting : kSettings)
         if (GetConfigOption(setting.name, true, false) != nullptr)
             SetConfigOption(setting.name, setting.value, PGC_SUSET, PGC_S_OVERRIDE);
+    SetConfigOption(
+        "application_name",
+        psprintf("snowflake-shard session of process %d", MyBgworkerEntry->bgw_notify_pid),
+        PGC_SUSET, PGC_S_OVERRIDE);
     SetConfigOption("client_encoding", GetDatabaseEncodingName(), PGC_USERSET, PGC_S_OVERRIDE);
 }
 

@@ -34,5 +34,6 @@ REMOVED(snowflake_replace_guarded)
 REMOVED(snowflake_rows_as_owner)
 REMOVED(snowflake_rows_as_table_owner)
 REMOVED(snowflake_run_as_owner)
+REMOVED(snowflake_run_as_role)
 REMOVED(snowflake_run_guarded)
 }

@@ -87,6 +87,12 @@ void put_columns(StringInfo message, void* state)
     }
 }
 
+/* With its terminator: see session/channel.h. */
+void append(StringInfoData& request, const char* string)
+{
+    appendBinaryStringInfo(&request, string, static_cast<int>(strlen(string)) + 1);
+}
+
 /* $1 and $2 of a query are the bigint arguments after it, if the SQL signature has them. */
 StringInfoData query_request(FunctionCallInfo fcinfo)
 {
@@ -96,8 +102,7 @@ StringInfoData query_request(FunctionCallInfo fcinfo)
     pq_sendint8(&request, static_cast<std::uint8_t>(PG_NARGS() - 1));
     for (int i = 1; i < PG_NARGS(); i++)
         pq_sendint64(&request, static_cast<std::uint64_t>(PG_GETARG_INT64(i)));
-    const char* text = text_argument(fcinfo, 0);
-    appendBinaryStringInfo(&request, text, static_cast<int>(strlen(text)) + 1);
+    append(request, text_argument(fcinfo, 0));
     return request;
 }
 
@@ -114,7 +119,7 @@ Oid role_of_session(const char* name)
     return role == ROLE_PG_DATABASE_OWNER ? pg::owner_of_database() : role;
 }
 
-/* With the rights of this caller: see session/schemas.h. PostgreSQL's own error, in the session,
+/* With the rights of this caller: see session/as_caller.h. PostgreSQL's own error, in the session,
  * does not tell whose right is missing. */
 void define_schema(session::Kind kind, FunctionCallInfo fcinfo)
 {
@@ -128,10 +133,8 @@ void define_schema(session::Kind kind, FunctionCallInfo fcinfo)
     initStringInfo(&request);
     appendStringInfoChar(&request, static_cast<char>(kind));
     pq_sendint32(&request, GetUserId());
-    for (int i = 0; i < PG_NARGS(); i++) {
-        const char* name = NameStr(*PG_GETARG_NAME(i));
-        appendBinaryStringInfo(&request, name, static_cast<int>(strlen(name)) + 1);
-    }
+    for (int i = 0; i < PG_NARGS(); i++)
+        append(request, NameStr(*PG_GETARG_NAME(i)));
     session::ask(request, "");
 }
 
@@ -193,6 +196,26 @@ PG_FUNCTION_INFO_V1(snowflake_session_rename_schema);
 PGDLLEXPORT Datum snowflake_session_rename_schema(PG_FUNCTION_ARGS)
 {
     define_schema(session::Kind::rename, fcinfo);
+    PG_RETURN_VOID();
+}
+
+/* snowflake_internal.session_comment(catalog regclass, name name, comment text) returns void */
+PG_FUNCTION_INFO_V1(snowflake_session_comment);
+PGDLLEXPORT Datum snowflake_session_comment(PG_FUNCTION_ARGS)
+{
+    const Oid catalog = PG_GETARG_OID(0);
+    if (catalog != PublicationRelationId && catalog != SubscriptionRelationId)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("%s is neither pg_publication nor pg_subscription",
+                               errors::name_of(catalog))));
+    StringInfoData request;
+    initStringInfo(&request);
+    appendStringInfoChar(&request, static_cast<char>(session::Kind::comment));
+    pq_sendint32(&request, GetUserId());
+    pq_sendint32(&request, catalog);
+    append(request, NameStr(*PG_GETARG_NAME(1)));
+    append(request, text_argument(fcinfo, 2));
+    session::ask(request, "");
     PG_RETURN_VOID();
 }
 
@@ -287,7 +310,7 @@ PGDLLEXPORT Datum snowflake_session_rows(PG_FUNCTION_ARGS)
     Rows rows = rows_of(fcinfo);
     owner_session::begin_of_table(table, "READ ONLY");
     StringInfoData request = owner_session::request_of(session::Kind::table, table);
-    appendBinaryStringInfo(&request, query, static_cast<int>(strlen(query)) + 1);
+    append(request, query);
     session::ask(request, query, {nullptr, put_row, &rows});
     session::ask(session::Kind::commands, "COMMIT");
     return Datum{0};

@@ -1,4 +1,4 @@
-#include "schemas.h"
+#include "as_caller.h"
 #include "errors.h"
 
 using namespace snowflake;
@@ -59,7 +59,7 @@ void require_owner(Oid schema, const char* name, Oid role)
 
 } // namespace
 
-void session::schemas::create(const char* name, Oid role, Oid caller)
+void session::as_caller::create_schema(const char* name, Oid role, Oid caller)
 {
     auto* statement = makeNode(CreateSchemaStmt);
     statement->schemaname = pstrdup(name);
@@ -70,7 +70,7 @@ void session::schemas::create(const char* name, Oid role, Oid caller)
                         [&] { with_rights_of(caller, [&] { pg::create_schema(statement); }); });
 }
 
-void session::schemas::rename(const char* name, const char* new_name, Oid role, Oid caller)
+void session::as_caller::rename_schema(const char* name, const char* new_name, Oid role, Oid caller)
 {
     auto* statement = makeNode(RenameStmt);
     statement->renameType = OBJECT_SCHEMA;
@@ -81,6 +81,21 @@ void session::schemas::rename(const char* name, const char* new_name, Oid role, 
         ObjectAddress address = InvalidObjectAddress;
         with_rights_of(caller, [&] { address = RenameSchema(name, new_name); });
         require_owner(address.objectId, name, role);
+        EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, node);
+    });
+}
+
+void session::as_caller::comment(Oid catalog, const char* name, const char* description, Oid caller)
+{
+    auto* statement = makeNode(CommentStmt);
+    statement->objtype =
+        catalog == PublicationRelationId ? OBJECT_PUBLICATION : OBJECT_SUBSCRIPTION;
+    statement->object = reinterpret_cast<Node*>(makeString(pstrdup(name)));
+    statement->comment = pstrdup(description);
+    Node* node = reinterpret_cast<Node*>(statement);
+    with_event_triggers(node, [&] {
+        ObjectAddress address = InvalidObjectAddress;
+        with_rights_of(caller, [&] { address = CommentObject(statement); });
         EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, node);
     });
 }
