@@ -50,12 +50,12 @@ sub split_words
 
 sub global
 {
-	my ($fleet, $verb) = @_;
-	return ('global', 'run', both($fleet), '--sql', 'ALTER TABLE shop.filters ADD COLUMN IF NOT EXISTS label text')
+	my ($fleet, $verb, $table) = (@_, 'shop.filters');
+	return ('global', 'run', both($fleet), '--sql', "ALTER TABLE $table ADD COLUMN IF NOT EXISTS label text")
 	  if $verb eq 'run';
 	return ('global', 'verify', both($fleet)) if $verb eq 'verify';
 	my @trust = $verb eq 'add' && needs_trust($fleet) ? '--trust-owners' : ();
-	return ('global', $verb, 'shop.filters', @trust, '--on', both($fleet));
+	return ('global', $verb, $table, @trust, '--on', both($fleet));
 }
 
 # A command that was killed before this statement.
@@ -145,9 +145,9 @@ my %verbs = (
 		prepare => sub { { words => [ split_words(@_, '--shards', '5') ] } },
 		words => sub { split_words(@_, '--complete') } },
 	'global add' => { @global, words => sub { global(@_, 'add') } },
-	'global run' => { @global,
-		prepare => sub { { words => [ global(@_, 'add') ] } },
-		words => sub { global(@_, 'run') } },
+	'global run' => { @global, tables => ['shop.colors'],
+		prepare => sub { { words => [ global(@_, 'add', 'shop.colors') ] } },
+		words => sub { global(@_, 'run', 'shop.colors') } },
 	'global verify' => { @global,
 		prepare => sub { { words => [ global(@_, 'add') ] } },
 		words => sub { global(@_, 'verify') } },
