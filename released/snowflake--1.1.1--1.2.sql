@@ -10,6 +10,7 @@ DROP FUNCTION snowflake_internal.columns_as_owner(regnamespace, text);
 DROP FUNCTION snowflake_internal.columns_as_owner(regnamespace, text, bigint, bigint);
 DROP FUNCTION snowflake_internal.path_of_statement(regnamespace, text);
 DROP FUNCTION snowflake_internal.is_maintenance(text);
+DROP FUNCTION snowflake_internal.is_callers(regnamespace);
 DROP FUNCTION snowflake_internal.foreign_code(oid, boolean);
 DROP FUNCTION snowflake_internal.rows_as_table_owner(regclass, text);
 DROP FUNCTION snowflake_internal.run_guarded(text);
@@ -126,6 +127,10 @@ CREATE FUNCTION snowflake_internal.session_fetch(most integer) RETURNS SETOF rec
 -- written as the settings of the caller say, and in the caller's snapshot if it works with one.
 CREATE FUNCTION snowflake_internal.session_rows(tbl regclass, query text) RETURNS SETOF record
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_session_rows';
+
+-- The schema stays until the transaction ends, and in some releases its name, too: for roles that may act as its owner, or create objects in it.
+CREATE FUNCTION snowflake_internal.lock_schema(schema regnamespace) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_lock_schema';
 
 -- The rows of a table as they are stored: no code of its owner runs.
 

@@ -67,13 +67,31 @@ SELECT * FROM pg_temp.problems();
 -- Another role's schema is no superuser's.
 SELECT * FROM snowflake_internal.session_problem('regress_of_ann');
 
--- The owner's, or the caller's.
-SELECT snowflake_internal.is_callers('regress_of_ann') AS others, snowflake_internal.is_callers('regress_of_super') AS own;
-SET ROLE regress_eve;
-SELECT snowflake_internal.is_callers('regress_of_ann') AS of_stranger;
-SET ROLE regress_ann;
-SELECT snowflake_internal.is_callers('regress_of_ann') AS of_owner;
-RESET ROLE; SET ROLE regress_super;
+-- A schema is locked for a role that may act as its owner, or may create objects there. The owner of the database stands for pg_database_owner.
+CREATE FUNCTION pg_temp.locked() RETURNS SETOF regnamespace LANGUAGE sql AS $$ SELECT objid::regnamespace FROM pg_locks
+    WHERE locktype = 'object' AND classid = 'pg_namespace'::regclass AND pid = pg_backend_pid() AND NOT objid::regnamespace::text ~ '^pg_' $$;
+BEGIN;
+SELECT snowflake_internal.lock_schema('regress_of_ann'), snowflake_internal.lock_schema('regress_of_super'), snowflake_internal.lock_schema('public');
+SET LOCAL ROLE regress_ann;
+SELECT snowflake_internal.lock_schema('regress_of_ann');
+SAVEPOINT s;
+SELECT snowflake_internal.lock_schema('public');
+ROLLBACK TO s;
+SELECT snowflake_internal.lock_schema(0::oid::regnamespace);
+ROLLBACK TO s;
+SELECT pg_temp.locked() ORDER BY 1;
+ROLLBACK;
+BEGIN;
+SET LOCAL ROLE regress_eve;
+SAVEPOINT s;
+SELECT snowflake_internal.lock_schema('regress_of_ann');
+ROLLBACK TO s;
+SELECT pg_temp.locked() ORDER BY 1;
+RESET ROLE;
+GRANT CREATE ON SCHEMA regress_of_ann TO regress_eve;
+SET LOCAL ROLE regress_eve;
+SELECT snowflake_internal.lock_schema('regress_of_ann');
+ROLLBACK;
 
 RESET ROLE;
 DROP SCHEMA regress_of_ann, regress_of_super CASCADE;

@@ -35,6 +35,52 @@ void require_all_rows(Oid table, Oid role)
                                name_of(table), name_of_role(role))));
 }
 
+Oid owner_of_table(Oid table)
+{
+    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                        errmsg("table with OID %u does not exist", table)));
+    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+    ReleaseSysCache(tuple);
+    return owner;
+}
+
+Oid owner_of_schema(Oid schema)
+{
+    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+                        errmsg("schema with OID %u does not exist", schema)));
+    const Oid owner = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspowner;
+    ReleaseSysCache(tuple);
+    return owner == ROLE_PG_DATABASE_OWNER ? pg::owner_of_database() : owner;
+}
+
+void require_owner(Oid table)
+{
+    if (!pg::is_owner(table))
+        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table));
+}
+
+Problem may_not_become(Oid role)
+{
+    if (pg::may_become(role))
+        return {};
+    const char* name = name_of_role(role);
+    const char* caller = name_of_role(GetUserId());
+    return {psprintf("role %s may not act as role %s", caller, name),
+            psprintf("As a superuser: GRANT %s TO %s; it gives all rights of that role.", name,
+                     caller)};
+}
+
+void require_none(const Problem& problem)
+{
+    if (problem.message != nullptr)
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("%s", problem.message),
+                        errhint("%s", problem.hint)));
+}
+
 const char* date_of(UnixMs time)
 {
     std::int64_t timestamp = 0;

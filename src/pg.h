@@ -273,9 +273,9 @@ inline bool has_database_right(Oid role, AclMode right)
 {
     return object_aclcheck(DatabaseRelationId, MyDatabaseId, role, right) == ACLCHECK_OK;
 }
-inline bool may_use_schema(Oid schema, Oid role = GetUserId())
+inline bool has_schema_right(Oid schema, AclMode right)
 {
-    return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
+    return object_aclcheck(NamespaceRelationId, schema, GetUserId(), right) == ACLCHECK_OK;
 }
 #else
 inline bool is_owner(Oid relation)
@@ -286,9 +286,9 @@ inline bool has_database_right(Oid role, AclMode right)
 {
     return pg_database_aclcheck(MyDatabaseId, role, right) == ACLCHECK_OK;
 }
-inline bool may_use_schema(Oid schema, Oid role = GetUserId())
+inline bool has_schema_right(Oid schema, AclMode right)
 {
-    return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
+    return pg_namespace_aclcheck(schema, GetUserId(), right) == ACLCHECK_OK;
 }
 #endif
 
@@ -315,14 +315,6 @@ inline bool has_lock(Oid relation)
             return true;
     return false;
 #endif
-}
-
-/* The schema public belongs to pg_database_owner, a role that owns nothing else: its only member,
- * the owner of the database, stands for it. tuple: of pg_namespace. */
-inline Oid owner_of_schema(HeapTuple tuple)
-{
-    const Oid owner = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspowner;
-    return owner == ROLE_PG_DATABASE_OWNER ? owner_of_database() : owner;
 }
 
 /* 17 lets a background worker be of a role without LOGIN. */

@@ -45,7 +45,8 @@ public:
     {
         if (tables_.empty())
             throw UsageError("no table is given, and no table is global on " + writer_.server());
-        hold_names();
+        if (find_unlockable(writer_, tables_).empty()) /* else an obstacle */
+            hold_names();
         if (const Obstacles obstacles = find_obstacles(session_, options_, tables_, new_);
             !obstacles.empty())
             return print_obstacles(obstacles, options_.json);

@@ -23,6 +23,16 @@ SELECT format('role %I is no member of role %I, which owns table %s', current_us
 FROM unnest($1::text[]) AS t (name) JOIN pg_class AS c ON c.oid = to_regclass(name) JOIN pg_roles AS r ON r.oid = relowner
 WHERE NOT pg_has_role(relowner, 'USAGE') GROUP BY rolname, rolsuper)";
 
+/* The schemas that lock_schemas() would not lock. */
+const char* const kMayNotLock = R"(
+SELECT DISTINCT format('role %I may neither act as the owner of schema %I nor create objects in it', current_user, nspname),
+       format('GRANT CREATE ON SCHEMA %I TO %I;', nspname, current_user)
+FROM unnest($1::text[]) AS t (name) JOIN pg_class AS c ON c.oid = to_regclass(name) JOIN pg_namespace AS n ON n.oid = relnamespace
+JOIN pg_database ON datname = current_database()
+JOIN pg_roles AS r ON r.oid = CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END
+WHERE NOT rolsuper AND NOT has_schema_privilege(n.oid, 'CREATE') AND NOT pg_has_role(
+    r.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END))";
+
 Obstacles find_in_table(Connection& writer, Connection& follower, const Subscription& subscription,
                         const std::string& table)
 {
@@ -102,10 +112,18 @@ Obstacles find_on_publisher(Connection& writer, const Names& tables)
     found.add(find_standby_of_any_name(writer));
     found.add(find_refused_plugins(writer));
     found.read(writer, kNoMember, {sql_array(tables)});
+    found.add(find_unlockable(writer, tables));
     return found;
 }
 
 } // namespace
+
+Obstacles find_unlockable(Connection& writer, const Names& tables)
+{
+    Obstacles found;
+    found.read(writer, kMayNotLock, {sql_array(tables)});
+    return found;
+}
 
 Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, const Names& tables,
                          const Names& added)

@@ -50,6 +50,9 @@ Names table_names(Connection& connection, const GlobalOptions& options);
 /* The result of a command: a row for each table and server. */
 const std::vector<std::string> kStateColumns = {"table", "server", "state"};
 
+/* Schemas of the tables that lock_schemas() would not lock on the writer. */
+Obstacles find_unlockable(Connection& writer, const Names& tables);
+
 /* tables: the global ones, and those of the command line; added: the unpublished ones among them.
  * The followers are compared with the writer only if that has no obstacle. */
 Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, const Names& tables,

@@ -13,8 +13,8 @@ const std::string kVersionsText = "1.2";
 /* All functions of snowflake_internal that this command calls. test/t/030_cli.pl compares. */
 const char* const kFunctions =
     "{advance,call_of,calls,checked_calls,claim_shards,copy_rows,digest,ends_transaction,"
-    "file_size,fire_key,foreign_code,has_statements,id_seq,is_callers,is_citus_copy,"
-    "keep_extension,lock_sequence,min_id,other_ids,sequences,session_alone,"
+    "file_size,fire_key,foreign_code,has_statements,id_seq,is_citus_copy,"
+    "keep_extension,lock_schema,lock_sequence,min_id,other_ids,sequences,session_alone,"
     "session_begin,session_comment,session_create_schema,session_fetch,session_of_role,session_problem,"
     "session_problem_of,session_query,session_rename_schema,session_rows,session_run,"
     "session_script,settled_id,shard_settings,stored_rows,stored_value,told_to}";

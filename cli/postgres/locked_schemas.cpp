@@ -3,11 +3,10 @@
 namespace
 {
 
-/* is_callers() takes the lock. The schema of a superuser has no owner to exchange names, and the
- * function refuses one in which others may create objects. The owner of the database stands for
+/* The schema of a superuser has no owner to exchange names. The owner of the database stands for
  * pg_database_owner. */
 const char* const kLockObjects = R"(
-SELECT count(snowflake_internal.is_callers(n.oid)) FROM pg_namespace AS n JOIN pg_database ON datname = current_database()
+SELECT count(snowflake_internal.lock_schema(n.oid)) FROM pg_namespace AS n JOIN pg_database ON datname = current_database()
 JOIN pg_roles AS r ON r.oid = CASE nspowner WHEN 'pg_database_owner'::regrole THEN datdba ELSE nspowner END
 WHERE n.oid = ANY ($1::oid[]) AND NOT rolsuper)";
 

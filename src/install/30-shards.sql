@@ -50,6 +50,10 @@ CREATE FUNCTION snowflake_internal.stored_value(seq oid, OUT last_value bigint, 
 CREATE FUNCTION snowflake_internal.lock_sequence(seq oid) RETURNS void
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_lock_sequence';
 
+-- The schema stays until the transaction ends, and in some releases its name, too: for roles that may act as its owner, or create objects in it.
+CREATE FUNCTION snowflake_internal.lock_schema(schema regnamespace) RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_lock_schema';
+
 CREATE VIEW snowflake_columns AS
     SELECT n.nspname AS schema_name, c.relname AS table_name, a.attname AS column_name,
            k.function::pg_catalog.regprocedure AS function, k.shard,

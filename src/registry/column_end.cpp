@@ -15,13 +15,14 @@ Relation open_table(Oid table)
     /* This check comes before the lock, as in the callback of RangeVarGetRelidExtended(): a role
      * without the right must not stand in the queue of a lock. The pages of another session's
      * temporary table are in its local buffers. */
-    if (is_table && !pg::is_owner(table))
-        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table));
+    if (is_table)
+        errors::require_owner(table);
     const Relation relation = is_table ? try_relation_open(table, AccessShareLock) : nullptr;
     if (relation == nullptr || RELATION_IS_OTHER_TEMP(relation))
         ereport(ERROR,
                 (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                  errmsg("%s is no table that this session can read", errors::name_of(table))));
+    errors::require_owner(table);
     return relation;
 }
 

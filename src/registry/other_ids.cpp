@@ -18,12 +18,12 @@ constexpr BlockNumber kSmallTable = 32;
 constexpr int kRowsOfEnd = 100; /* a sample can miss a few rows; those of today are at the end */
 
 /* Checks SELECT for all rows: with row_security = off a policy is an error. Call it before the
- * table is locked: a role without the privilege must not stand in the queue of a lock. */
+ * table is locked, too: a role without the privilege must not stand in the queue of a lock. */
 void require_select(Oid table, std::int32_t column)
 {
     const Oid schema = get_rel_namespace(table);
     const AclResult of_table = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
-    if (!pg::may_use_schema(schema))
+    if (!pg::has_schema_right(schema, ACL_USAGE))
         aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(schema));
     if (of_table != ACLCHECK_OK && pg_attribute_aclcheck(table, static_cast<AttrNumber>(column),
                                                          GetUserId(), ACL_SELECT) != ACLCHECK_OK)
@@ -174,6 +174,7 @@ OtherIds find_other_ids(Oid table, std::int32_t column, Shard shard, std::int32_
     if (is_empty(table))
         return {};
     const Relation relation = open_table(table);
+    require_select(table, column);
     require_bigint(relation, column);
     const auto attribute = static_cast<AttrNumber>(column);
     /* The ends of an index are read beside a sample only: a read of all rows has seen them. */

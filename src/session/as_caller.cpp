@@ -45,12 +45,7 @@ void with_event_triggers(Node* statement, Command command)
 void require_owner(Oid schema, const char* name, Oid role)
 {
     CommandCounterIncrement();
-    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for schema %u", schema);
-    const Oid owner = pg::owner_of_schema(tuple);
-    ReleaseSysCache(tuple);
-    if (owner != role)
+    if (const Oid owner = errors::owner_of_schema(schema); owner != role)
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                         errmsg("schema %s belongs to role %s, and the session is of role %s",
                                quote_identifier(name), errors::name_of_role(owner),

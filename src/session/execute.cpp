@@ -6,6 +6,7 @@
 #include "as_caller.h"
 #include "channel.h"
 #include "copy.h"
+#include "errors.h"
 #include "query.h"
 #include "table.h"
 
@@ -131,14 +132,8 @@ void use_schema(Oid schema, Oid role)
 {
     start_statement();
     LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
-    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-    if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-                        errmsg("schema with OID %u does not exist", schema)));
-    const char* name =
-        pstrdup(NameStr(reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspname));
-    const Oid owner = pg::owner_of_schema(tuple);
-    ReleaseSysCache(tuple);
+    const Oid owner = errors::owner_of_schema(schema);
+    const char* name = get_namespace_name(schema);
     if (owner != role)
         ereport(ERROR,
                 (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -1,5 +1,4 @@
 #include "session.h"
-#include "errors.h"
 
 #include <utility>
 
@@ -309,13 +308,11 @@ void require_caller()
 
 } // namespace
 
-session::Problem session::problem_of(Oid role)
+errors::Problem session::problem_of(Oid role)
 {
+    if (const errors::Problem problem = errors::may_not_become(role); problem.message != nullptr)
+        return problem;
     const char* name = errors::name_of_role(role);
-    if (!pg::may_become(role))
-        return {psprintf("role %s may not act as role %s", errors::name_of_role(GetUserId()), name),
-                psprintf("As a superuser: GRANT %s TO %s; it gives all rights of that role.", name,
-                         errors::name_of_role(GetUserId()))};
     const char* database = quote_identifier(get_database_name(MyDatabaseId));
     if (!pg::has_database_right(role, ACL_CONNECT))
         return {psprintf("role %s may not connect to database %s", name, database),

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "channel.h"
+#include "errors.h"
 
 namespace snowflake::session
 {
@@ -23,12 +24,8 @@ struct Answer {
     void* state;
 };
 
-/* Why a session of the role is not possible, and the statement that mends it; null if it is. */
-struct Problem {
-    const char* message;
-    const char* hint;
-};
-Problem problem_of(Oid role);
+/* Why a session of the role is not possible. */
+errors::Problem problem_of(Oid role);
 
 /*
  * A new session of the role, or one that is as new (DISCARD ALL). The caller has asked

@@ -12,22 +12,11 @@ struct Seen {
     bool has_table;
 };
 
-Oid owner_of(Oid relation)
-{
-    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-    if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("table with OID %u does not exist", relation)));
-    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-    ReleaseSysCache(tuple);
-    return owner;
-}
-
 void look_at_relation(Oid relation, Seen& seen)
 {
     if (relation < FirstNormalObjectId)
         return;
-    if (const Oid owner = owner_of(relation); owner != seen.of.role)
+    if (const Oid owner = errors::owner_of_table(relation); owner != seen.of.role)
         ereport(ERROR,
                 (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                  errmsg("table %s belongs to role %s, and the query works with the rights of "
@@ -51,20 +40,26 @@ bool look_at(Node* node, void* state)
     return pg::walk_query(query, look_at, state);
 }
 
+void require_role(table::OfOwner of)
+{
+    if (errors::owner_of_table(of.table) != of.role)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("table %s was given to another role meanwhile",
+                               errors::name_of(of.table))));
+}
+
 } // namespace
 
 void table::lock(OfOwner of, LOCKMODE mode, bool waits)
 {
+    require_role(of);
     if (waits)
         LockRelationOid(of.table, mode);
     else if (!ConditionalLockRelationOid(of.table, mode))
         ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
                         errmsg("could not obtain lock on table %s: another session waits for it",
                                errors::name_of(of.table))));
-    if (owner_of(of.table) != of.role)
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("table %s was given to another role meanwhile",
-                               errors::name_of(of.table))));
+    require_role(of);
 }
 
 void table::require_names(Query* query, OfOwner of)

@@ -12,7 +12,7 @@ struct OfOwner {
 };
 
 /*
- * Locks the table, and then looks at its owner.
+ * Looks at the owner of the table, locks it, and looks again.
  *
  *   42P01   there is no such table
  *   55000   it belongs to another role

@@ -9,19 +9,6 @@
 
 using namespace snowflake;
 
-namespace
-{
-
-void require_settable(Oid sequence)
-{
-    if (get_rel_relkind(sequence) != RELKIND_SEQUENCE ||
-        pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("OID %u is no sequence that this role may set", sequence)));
-}
-
-} // namespace
-
 extern "C" {
 
 /* snowflake_internal.is_citus_copy(seqmin bigint, seqmax bigint) returns boolean */
@@ -88,18 +75,6 @@ PGDLLEXPORT Datum snowflake_file_size(PG_FUNCTION_ARGS)
         size += registry::size_of_fork(tablespace, file, FSM_FORKNUM) +
                 registry::size_of_fork(tablespace, file, VISIBILITYMAP_FORKNUM);
     PG_RETURN_INT64(size);
-}
-
-/* snowflake_internal.lock_sequence(seq oid) returns void. LOCK TABLE takes no sequence, and all
- * that ALTER SEQUENCE locks without making a new file locks readers out, too. */
-PG_FUNCTION_INFO_V1(snowflake_lock_sequence);
-PGDLLEXPORT Datum snowflake_lock_sequence(PG_FUNCTION_ARGS)
-{
-    const Oid sequence = PG_GETARG_OID(0);
-    require_settable(sequence); /* before it is locked, too */
-    LockRelationOid(sequence, ShareRowExclusiveLock);
-    require_settable(sequence);
-    PG_RETURN_VOID();
 }
 
 /*

@@ -1,4 +1,5 @@
 /* The SQL function that decides whether the triggers of a foreign key fire for replicated rows. */
+#include "errors.h"
 #include "pg.h"
 
 using namespace snowflake;
@@ -20,12 +21,6 @@ Oid referring_table(Oid key)
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                         errmsg("constraint with OID %u is no foreign key", key)));
     return table;
-}
-
-void require_owner(Oid table)
-{
-    if (!pg::is_owner(table))
-        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table));
 }
 
 /* Changes the triggers of one table. The triggers of the other table, for its UPDATE and DELETE,
@@ -68,9 +63,9 @@ PGDLLEXPORT Datum snowflake_fire_key(PG_FUNCTION_ARGS)
     const Oid key = PG_GETARG_OID(0);
     const bool always = PG_GETARG_BOOL(1);
     const Oid table = referring_table(key);
-    require_owner(table); /* before it is locked, too */
+    errors::require_owner(table); /* before it is locked, too */
     const Relation relation = table_open(table, ShareRowExclusiveLock);
-    require_owner(table);
+    errors::require_owner(table);
     set_firing(key, referring_table(key), always ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS,
                always ? TRIGGER_FIRES_ALWAYS : TRIGGER_FIRES_ON_ORIGIN);
     CacheInvalidateRelcache(relation);

@@ -12,7 +12,7 @@ char* text_of_row(int column)
 
 /* A superuser's session can do anything, so no code of others may run in it. The catalogue of this
  * moment: a role that may create something there is a problem, also if nothing is there yet. */
-session::Problem foreign_code(Oid schema, Oid table)
+errors::Problem foreign_code(Oid schema, Oid table)
 {
     Oid types[] = {OIDOID, OIDOID};
     Datum values[] = {ObjectIdGetDatum(schema), ObjectIdGetDatum(table)};
@@ -22,31 +22,12 @@ session::Problem foreign_code(Oid schema, Oid table)
                               values, nullptr, true, 1) != SPI_OK_SELECT ||
         SPI_processed != 1)
         elog(ERROR, "foreign_code() has failed");
-    session::Problem problem = {text_of_row(1), text_of_row(2)};
+    errors::Problem problem = {text_of_row(1), text_of_row(2)};
     if (problem.message != nullptr)
         problem = {MemoryContextStrdup(memory, problem.message),
                    MemoryContextStrdup(memory, problem.hint)};
     SPI_finish();
     return problem;
-}
-
-void require_none(const session::Problem& problem)
-{
-    if (problem.message != nullptr)
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("%s", problem.message),
-                        errhint("%s", problem.hint)));
-}
-
-/* It is not locked here: the session looks again behind its lock. */
-Oid owner_of_table(Oid table)
-{
-    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-    if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("table with OID %u does not exist", table)));
-    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-    ReleaseSysCache(tuple);
-    return owner;
 }
 
 /* xmlbinary, xmloption and array_nulls, too, decide how a value is written or read. */
@@ -74,40 +55,22 @@ const char* beginning(const char* mode)
 
 } // namespace
 
-/* The lock ends here: a statement of the session could wait for it. */
-Oid owner_session::of_schema(Oid schema)
+errors::Problem owner_session::problem_of(Oid owner, Oid schema, Oid table)
 {
-    LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
-    const HeapTuple tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-    const Oid owner = HeapTupleIsValid(tuple) ? pg::owner_of_schema(tuple) : InvalidOid;
-    if (HeapTupleIsValid(tuple))
-        ReleaseSysCache(tuple);
-    UnlockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
-    return owner;
-}
-
-session::Problem owner_session::problem_in(Oid schema, Oid owner)
-{
-    if (!OidIsValid(owner))
-        return {};
-    const session::Problem problem = session::problem_of(owner);
-    return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema, InvalidOid)
+    const errors::Problem problem = session::problem_of(owner);
+    return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema, table)
                                                               : problem;
 }
 
-void owner_session::begin(Oid owner, const session::Problem& problem)
+void owner_session::begin(Oid owner, Oid schema, Oid table)
 {
-    require_none(problem);
+    errors::require_none(problem_of(owner, schema, table));
     session::begin(owner);
 }
 
 void owner_session::begin_of_table(Oid table, const char* mode)
 {
-    const Oid owner = owner_of_table(table);
-    const session::Problem problem = session::problem_of(owner);
-    begin(owner, problem.message == nullptr && superuser_arg(owner)
-                     ? foreign_code(InvalidOid, table)
-                     : problem);
+    begin(errors::owner_of_table(table), InvalidOid, table);
     session::ask(session::Kind::commands, beginning(mode));
 }
 

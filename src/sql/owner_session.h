@@ -1,6 +1,6 @@
 /*
- * Which role a session is of, and whether there may be one. The session looks at the owner again,
- * behind its own lock.
+ * Whether there may be a session of the owner of a schema or a table. Neither is locked here: the
+ * session looks at the owner again, behind its own lock.
  */
 #pragma once
 
@@ -10,15 +10,12 @@
 namespace snowflake::owner_session
 {
 
-/* InvalidOid if the schema does not exist. */
-Oid of_schema(Oid schema);
-
-/* Why SQL cannot run in the schema in a session of this owner. A schema that does not exist is no
- * problem of rights: session_begin() tells it. */
-session::Problem problem_in(Oid schema, Oid owner);
+/* Why SQL cannot run in the schema, or on the table, in a session of this owner; the other is
+ * InvalidOid. */
+errors::Problem problem_of(Oid owner, Oid schema, Oid table);
 
 /* 42501, with the statement that mends it, if there is a problem. */
-void begin(Oid owner, const session::Problem& problem);
+void begin(Oid owner, Oid schema, Oid table);
 
 /*
  * A session of the owner of a table, in a transaction of this mode: with an empty search_path, the

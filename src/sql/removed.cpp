@@ -29,6 +29,7 @@ Datum refuse()
 extern "C" {
 
 REMOVED(snowflake_columns_as_owner)
+REMOVED(snowflake_is_callers)
 REMOVED(snowflake_is_maintenance)
 REMOVED(snowflake_replace_guarded)
 REMOVED(snowflake_rows_as_owner)

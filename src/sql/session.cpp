@@ -1,7 +1,6 @@
 /*
  * SQL functions that run SQL of others in a session of its owner: see session/session.h. Which role
- * that is, is decided here, on a schema that is locked; the session looks again, behind its own
- * lock.
+ * that is, is decided here; the session looks again, behind its lock of the schema.
  */
 #include "errors.h"
 #include "owner_session.h"
@@ -138,7 +137,7 @@ void define_schema(session::Kind kind, FunctionCallInfo fcinfo)
     session::ask(request, "");
 }
 
-Datum row_of(FunctionCallInfo fcinfo, const session::Problem& problem)
+Datum row_of(FunctionCallInfo fcinfo, const errors::Problem& problem)
 {
     TupleDesc row_type = nullptr;
     if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
@@ -158,11 +157,8 @@ PG_FUNCTION_INFO_V1(snowflake_session_begin);
 PGDLLEXPORT Datum snowflake_session_begin(PG_FUNCTION_ARGS)
 {
     const Oid schema = PG_GETARG_OID(0);
-    const Oid owner = owner_session::of_schema(schema);
-    if (!OidIsValid(owner))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-                        errmsg("schema with OID %u does not exist", schema)));
-    owner_session::begin(owner, owner_session::problem_in(schema, owner));
+    AcceptInvalidationMessages(); /* no lock has done it */
+    owner_session::begin(errors::owner_of_schema(schema), schema, InvalidOid);
     ask_to_begin(text_argument(fcinfo, 1));
     StringInfoData request;
     initStringInfo(&request);
@@ -177,7 +173,8 @@ PG_FUNCTION_INFO_V1(snowflake_session_of_role);
 PGDLLEXPORT Datum snowflake_session_of_role(PG_FUNCTION_ARGS)
 {
     const Oid role = role_of_session(NameStr(*PG_GETARG_NAME(0)));
-    owner_session::begin(role, session::problem_of(role));
+    errors::require_none(session::problem_of(role));
+    session::begin(role);
     session::ask(session::Kind::commands, "SET search_path = pg_catalog, pg_temp");
     ask_to_begin(text_argument(fcinfo, 1));
     PG_RETURN_VOID();
@@ -224,7 +221,10 @@ PG_FUNCTION_INFO_V1(snowflake_session_problem);
 PGDLLEXPORT Datum snowflake_session_problem(PG_FUNCTION_ARGS)
 {
     const Oid schema = PG_GETARG_OID(0);
-    return row_of(fcinfo, owner_session::problem_in(schema, owner_session::of_schema(schema)));
+    if (!SearchSysCacheExists1(NAMESPACEOID, ObjectIdGetDatum(schema)))
+        return row_of(fcinfo, {}); /* session_begin() tells it */
+    return row_of(fcinfo,
+                  owner_session::problem_of(errors::owner_of_schema(schema), schema, InvalidOid));
 }
 
 /* snowflake_internal.session_problem_of(role oid, OUT problem text, OUT hint text) */

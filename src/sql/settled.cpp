@@ -105,7 +105,8 @@ void wait_for_draws(Oid sequence)
     WaitForLockers(tag, ShareLock, false);
 }
 
-/* Call it after the lock, so that none of this changes before the page is read. */
+/* Call it before the lock, because a role without the right must not stand in its queue, and after
+ * it, so that none of this changes before the page is read. */
 void check_sequence(Oid sequence)
 {
     const char kind = get_rel_relkind(sequence);
@@ -175,6 +176,7 @@ Id settled_id(Oid sequence, Epoch epoch, Shard shard)
         is_standby();
     if (IsolationUsesXactSnapshot())
         snapshot_is_older();
+    check_sequence(sequence);
     LockRelationOid(sequence, AccessShareLock);
     check_sequence(sequence);
     const std::int64_t last = check_open(sequence);

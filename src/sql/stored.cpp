@@ -6,24 +6,15 @@ using namespace snowflake;
 namespace
 {
 
-Oid owner_of(Oid table)
-{
-    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-    if (!HeapTupleIsValid(tuple))
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-                        errmsg("table with OID %u does not exist", table)));
-    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-    ReleaseSysCache(tuple);
-    return owner;
-}
-
+/* A role without the right must not stand in the queue of the lock, so call it before, too. 42P01,
+ * where table_open() has an internal error. */
 void require_select(Oid table)
 {
-    const Oid owner = owner_of(table);
+    const Oid owner = errors::owner_of_table(table);
     const Oid reader = !superuser() && pg::may_become(owner) ? owner : GetUserId();
     const Oid schema = get_rel_namespace(table);
     const AclResult of_table = pg_class_aclcheck(table, reader, ACL_SELECT);
-    if (!pg::may_use_schema(schema))
+    if (!pg::has_schema_right(schema, ACL_USAGE))
         aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(schema));
     if (of_table != ACLCHECK_OK &&
         pg_attribute_aclcheck_all(table, reader, ACL_SELECT, ACLMASK_ALL) != ACLCHECK_OK)
@@ -35,8 +26,9 @@ void require_select(Oid table)
 
 Relation stored::open(Oid oid)
 {
+    require_select(oid);
     LockRelationOid(oid, AccessShareLock);
-    require_select(oid); /* 42P01, where table_open() has an internal error */
+    require_select(oid);
     const Relation table = table_open(oid, NoLock);
     errors::require_ordinary_table(table);
     return table;

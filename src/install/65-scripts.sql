@@ -3,7 +3,3 @@ CREATE FUNCTION snowflake_internal.has_statements(statements text) RETURNS boole
     LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_has_statements';
 CREATE FUNCTION snowflake_internal.ends_transaction(statements text) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'snowflake_ends_transaction';
-
--- Whether SQL in the schema has the rights of the caller anyway.
-CREATE FUNCTION snowflake_internal.is_callers(schema regnamespace) RETURNS boolean
-    LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'snowflake_is_callers';
