@@ -5,6 +5,7 @@
 #include "global/publication.h"
 #include "global/tables.h"
 #include "postgres/decoding.h"
+#include "postgres/too_few.h"
 #include "postgres/trust.h"
 #include "replication/comparison.h"
 #include "replication/slots.h"
@@ -116,6 +117,25 @@ Obstacles find_on_publisher(Connection& writer, const Names& tables)
     return found;
 }
 
+/* A follower takes a slot and a worker, and one more of each while its rows are copied. The workers
+ * of more tables wait for these. On both servers a session of the owner makes or compares a table.
+ */
+Obstacles find_too_few(Connection& writer, const std::vector<Connection*>& followers)
+{
+    const auto need = [](std::size_t count) {
+        return Need{count, "global add takes " + std::to_string(count)};
+    };
+    Obstacles found;
+    std::size_t slots = 0;
+    for (Connection* const follower : followers) {
+        const std::size_t workers = find_subscription(*follower).tables.empty() ? 2 : 1;
+        slots += workers;
+        found.add(::find_too_few(*follower, {}, need(workers), need(workers + 1)));
+    }
+    found.add(::find_too_few(writer, need(slots), {}, need(1)));
+    return found;
+}
+
 } // namespace
 
 Obstacles find_unlockable(Connection& writer, const Names& tables)
@@ -140,14 +160,16 @@ Obstacles find_obstacles(GlobalSession& session, const GlobalOptions& options, c
     for (const std::string& table : tables)
         found.add(find_unpublishable(writer, table));
     const std::string dsn = dsn_of(writer, options.source);
-    bool subscribes = false; /* run does not */
+    std::vector<Connection*> subscribing; /* not of run */
     for (Connection* const follower : session.followers())
         if (!added.empty() || find_subscription(*follower).tables.empty()) {
             found.add(find_missing_rights(writer, *follower, tables, dsn));
-            subscribes = true;
+            subscribing.push_back(follower);
         }
-    if (subscribes)
+    if (!subscribing.empty()) {
         found.add(find_on_publisher(writer, tables));
+        found.add(find_too_few(writer, subscribing));
+    }
     if (!found.empty())
         return found; /* the others compare with these tables */
     for (Connection* const follower : session.followers()) {

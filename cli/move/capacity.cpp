@@ -4,20 +4,22 @@
 
 #include "base/output.h"
 #include "postgres/identity.h"
-#include "sql/sql.h"
+#include "postgres/too_few.h"
 
 namespace
 {
 
 /* A move takes a slot and a sender, a worker and an origin. The connection that makes the slot is
  * such a sender, too, until the rows are copied; the stream begins later. */
-std::string takes(int moves, int reverse)
+std::string takes(std::size_t moves, std::size_t count, std::size_t reverse,
+                  const std::string& more = "")
 {
     std::string text;
     if (moves == 1)
-        text = "a move takes 1";
+        text = "a move takes " + std::to_string(count) + more;
     else if (moves > 1)
-        text = std::to_string(moves) + " moves at the same time take " + std::to_string(moves);
+        text =
+            std::to_string(moves) + " moves at the same time take " + std::to_string(count) + more;
     if (reverse == 0)
         return text;
     text += text.empty() ? "" : ", and ";
@@ -35,14 +37,17 @@ Capacity::Cluster& Capacity::cluster_of(Connection& connection)
     const Identity identity = identify(connection);
     const std::string system = identity.database.substr(0, identity.database.find('/'));
     Cluster& cluster = clusters_[identity.start + "/" + system];
+    if (cluster.dsn.empty())
+        cluster.seen = connection.query("SELECT clock_timestamp()").text(0, 0);
     const std::string dsn = connection.dsn_of_server();
     cluster.dsn = cluster.dsn.empty() ? dsn : std::min(cluster.dsn, dsn);
     return cluster;
 }
 
-void Capacity::add_move(Servers& servers)
+void Capacity::add_move(Servers& servers, int jobs)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
+    jobs_ = std::max(jobs_, jobs);
     cluster_of(servers.source).publishing.databases.insert(identify(servers.source).database);
     cluster_of(servers.target).subscribing.databases.insert(identify(servers.target).database);
 }
@@ -88,18 +93,28 @@ void Capacity::tell(const Obstacles& obstacles)
     }
 }
 
-Obstacles Capacity::find_too_few(int jobs)
+/* Sessions of owners, one for each connection. On the target: that of the definition, and those
+ * that copy rows, and later build indexes. Then the worker of the subscription follows, and one
+ * compares rows. On the source: one looks for obstacles, and one compares rows. */
+Obstacles Capacity::find_too_few(int moves)
 {
+    const std::size_t on_target = 1 + static_cast<std::size_t>(std::max(jobs_, 2));
+    constexpr std::size_t kOnSource = 2;
     Obstacles found;
     for (const auto& [key, cluster] : clusters_) {
-        std::vector<std::string> parameters;
-        for (const Side& side : {cluster.publishing, cluster.subscribing}) {
-            const int moves = std::min(static_cast<int>(side.databases.size()), jobs);
-            parameters.push_back(std::to_string(moves + side.reverse));
-            parameters.push_back(takes(moves, side.reverse));
-        }
+        const Side& published = cluster.publishing;
+        const Side& subscribed = cluster.subscribing;
+        const auto most = static_cast<std::size_t>(moves);
+        const std::size_t from = std::min(published.databases.size(), most);
+        const std::size_t to = std::min(subscribed.databases.size(), most);
+        const std::size_t workers = to * on_target + from * kOnSource;
         Connection connection(cluster.dsn);
-        found.read(connection, too_few_sql, parameters);
+        found.add(::find_too_few(
+            connection, {from + published.reverse, takes(from, from, published.reverse)},
+            {to + subscribed.reverse, takes(to, to, subscribed.reverse)},
+            {workers + subscribed.reverse, takes(std::max(from, to), workers, subscribed.reverse,
+                                                 " with the sessions of owners")},
+            cluster.seen));
     }
     return found;
 }

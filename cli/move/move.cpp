@@ -5,6 +5,8 @@
  * killed is resumed by running all steps again. The source says that a move exists; the target says
  * whether the shard is open there. */
 
+#include <algorithm>
+
 #include "base/output.h"
 #include "base/quoting.h"
 #include "fleet/catalog.h"
@@ -152,7 +154,7 @@ Obstacles MoveCommand::find_obstacles(Capacity& capacity)
         add_reverse(capacity);
         return {};
     }
-    capacity.add_move(session_.servers);
+    capacity.add_move(session_.servers, std::max(options_.copy_jobs, options_.index_jobs));
     if (options_.is_reversible)
         capacity.add_reverse(session_.servers, false);
     const Shards& shards = session_.known.open;

@@ -1,5 +1,6 @@
 -- name: too_few
--- The problem, and the statement that mends it. $1, $3: how many a publisher and a subscriber take; $2, $4: their names.
+-- The problem, and the statement that mends it. $1, $3, $5: how many slots, workers of subscriptions and background workers are taken; $2, $4,
+-- $6: by what. $7: a session of an owner that began later does not count.
 --
 -- Workers of parallel queries come and go, and are not counted. A background worker shows the type that its library gives it (bgw_type), so
 -- the query names the processes that take none of max_worker_processes. A subscription has a replication origin; before PostgreSQL 18
@@ -12,7 +13,8 @@ FROM (VALUES ('max_replication_slots', (SELECT count(*) FROM pg_replication_slot
              ('max_worker_processes', (SELECT count(*) FROM pg_stat_activity
                                        WHERE backend_type !~ '^(client backend|walsender|walwriter|walreceiver|archiver|parallel worker'
                                                              '|checkpointer|background writer|autovacuum .*|startup|io worker'
-                                                             '|walsummarizer|slotsync worker)$'), $3::bigint, $4),
+                                                             '|walsummarizer|slotsync worker)$'
+                                       AND (backend_type <> 'snowflake session' OR backend_start < $7::timestamptz)), $5::bigint, $6),
              (CASE WHEN current_setting('max_active_replication_origins', true) IS NULL THEN 'max_replication_slots'
                    ELSE 'max_active_replication_origins' END,
               (SELECT count(*) FROM pg_replication_origin), $3::bigint, $4)) AS u (name, used, needed, takes)

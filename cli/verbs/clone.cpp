@@ -20,6 +20,7 @@
 #include "postgres/extension.h"
 #include "postgres/identity.h"
 #include "postgres/session.h"
+#include "postgres/too_few.h"
 #include "replication/needed.h"
 #include "verbs/clones.h"
 #include "verbs/counted_keys.h"
@@ -148,6 +149,17 @@ void require_session(Connection& connection, const Shard& origin)
         throw Failure(connection.server() + ": " + problem);
 }
 
+/* That of the copy ends before the others begin. */
+void require_workers(Connection& source, Connection& home, int jobs)
+{
+    find_too_few(source, {}, {}, {1, "clone takes 1 for a session of the owner"}).raise_first();
+    const std::string number = std::to_string(jobs);
+    find_too_few(home, {}, {},
+                 {static_cast<std::size_t>(jobs),
+                  "--jobs " + number + " takes " + number + " for sessions of the owner"})
+        .raise_first();
+}
+
 /* Differences between the template and its copy would be those of every clone. */
 void require_equal(const std::vector<Difference>& differences, const Shard& origin)
 {
@@ -262,6 +274,7 @@ int clone_shards(const CloneOptions& options)
     require_constant_calls(source.connection, origin);
     if (!is_same_server(source.connection, home.connection))
         require_needed(source.connection, home.connection, origin);
+    require_workers(source.connection, home.connection, options.jobs);
     /* After all checks that only read the catalogue: from here on pg_dump runs. */
     Definition definition(source.connection, origin);
     for (const std::string& function : definition.functions_naming_template())
