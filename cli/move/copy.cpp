@@ -19,6 +19,7 @@
 #include "replication/publication.h"
 #include "replication/rows.h"
 #include "postgres/dump.h"
+#include "postgres/session.h"
 #include "postgres/settings.h"
 #include "postgres/skipped.h"
 
@@ -59,6 +60,7 @@ public:
 private:
     void make_schemas();
     std::set<std::string> owners() const;
+    void analyze();
     void require_noted_definition();
     void subscribe(const std::string& options);
 
@@ -171,10 +173,7 @@ void Copy::copy_rows(int jobs)
 
 /* The subscription comes last: the definition locks one table after the other, and the apply worker
  * the tables of a transaction in their order, so together they would deadlock. Indexes that an
- * apply worker needs are there when it begins.
- *
- * Autovacuum may not have come to the new tables, and never analyzes a partitioned one: without
- * ANALYZE the first queries of clients would be planned without statistics. */
+ * apply worker needs are there when it begins. */
 void Copy::finish(int index_jobs)
 {
     warn("target: indexes, foreign keys, triggers");
@@ -183,19 +182,32 @@ void Copy::finish(int index_jobs)
     const std::vector<Archive::Item> indexes = take_large_indexes(source_, move_, rest);
     build_indexes(target_, *archive_, indexes, index_jobs);
     make_items(target_, *archive_, rest);
-    std::string analysis;
-    for (const std::string& table : tables_of(target_, move_.shards, "rp"))
-        analysis += "ANALYZE " + table + ";";
+    analyze();
     require_noted_definition();
     target_.run("BEGIN ISOLATION LEVEL READ COMMITTED");
     lock_made(target_, made_);
     end_copy(target_, move_, source_.server());
-    target_.run(analysis);
     check_replicated_rows(target_, move_.shards);
     write_step(target_, move_, Step::ready);
     subscribe("slot_name = '" + move_.slot + "'" + failover_option(target_, source_));
     Following(target_, source_, move_.name).note();
     target_.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
+}
+
+/* Autovacuum may not have come to the new tables, and never analyzes a partitioned one: without
+ * ANALYZE the first queries of clients would be planned without statistics. It runs expressions of
+ * the owners. */
+void Copy::analyze()
+{
+    const Result owners = target_.query(R"(
+        SELECT pg_get_userbyid(relowner), string_agg(format('ANALYZE %s;', oid::regclass), '')
+        FROM pg_class WHERE relnamespace = ANY ($1::oid[]) AND relkind IN ('r', 'p') GROUP BY 1)",
+                                        {made_.schemas});
+    for (int i = 0; i < owners.rows(); i++) {
+        begin_of_owner(target_, owners.text(i, 0));
+        run_in_session(target_, owners.text(i, 1));
+        commit_of_owner(target_);
+    }
 }
 
 void Copy::require_noted_definition()

@@ -8,14 +8,12 @@
 #include "base/shards.h"
 #include "postgres/connection.h"
 
-/* The shards' tables of these kinds (r: with rows, p: partitioned), as SQL writes their names. */
-inline std::vector<std::string> tables_of(Connection& connection, const Shards& shards,
-                                          const std::string& kinds = "r")
+/* The shards' tables with rows, as SQL writes their names. */
+inline std::vector<std::string> tables_of(Connection& connection, const Shards& shards)
 {
-    return texts_of(connection.query(R"(
-        SELECT oid::regclass FROM pg_class
-        WHERE relnamespace = ANY ($1::regnamespace[]) AND strpos($2, relkind::text) > 0 ORDER BY oid)",
-                                     {schemas_of(shards), kinds}));
+    return texts_of(connection.query("SELECT oid::regclass FROM pg_class WHERE relnamespace = ANY "
+                                     "($1::regnamespace[]) AND relkind = 'r' ORDER BY oid",
+                                     {schemas_of(shards)}));
 }
 
 /* ONLY a, ONLY b: children are tables of their own, and those of others are left out. */

@@ -46,7 +46,8 @@ as_hostile(q{
 	CREATE FUNCTION ran(place text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$
 	BEGIN
 		-- replica: in a worker
-		RAISE LOG 'PLANTED % (%) as %', place, current_setting('session_replication_role'), current_user;
+		RAISE LOG 'PLANTED % (%) as %', place, coalesce(NULLIF(current_setting('session_replication_role'), 'origin'), session_user),
+			current_user;
 		RETURN 1;
 	END $$;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id(), x integer CHECK (moved.ran('check') = 1), body text);
@@ -85,7 +86,7 @@ sub worker_name
 sub run_as_another
 {
 	my @run = split /, /, planted_code_run(@nodes);
-	return join ', ', grep { !/ as hostile$/ && !/\(replica\) as snowflake_move_/ } @run;
+	return join ', ', grep { !/\(hostile\) as hostile$/ && !/\(replica\) as (?:hostile$|snowflake_move_)/ } @run;
 }
 
 subtest 'a table to which workers cannot write as its owner' => sub {
