@@ -100,19 +100,6 @@ std::vector<MoveState> read_matching_moves(Connection& connection, const std::st
     return moves;
 }
 
-/* Version 1.0 kept the name of the schema in the table state. */
-void refuse_old_records(Connection& connection)
-{
-    const Result old = connection.query(R"(
-        SELECT nspname FROM pg_namespace AS n JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'state'
-        JOIN pg_attribute ON attrelid = c.oid AND attname = 'schema_name' AND NOT attisdropped
-        WHERE nspname ~ '^snowflake_move_[0-9]{1,4}$')");
-    if (old.rows() > 0)
-        throw Failure(connection.server() + ": schema " + old.text(0, 0) +
-                      " is the record of a move that snowflake-shard 1.0 has begun\nHINT:  End it "
-                      "with that version.");
-}
-
 } // namespace
 
 std::string name_of_move(int shard)
@@ -138,8 +125,7 @@ std::vector<MoveState> read_moves(Connection& connection)
         } catch (const ServerError& error) {
             if (error.sqlstate != kUndefinedTable || left == 0)
                 throw;
-            /* If no record is old, another command has dropped a record between the two queries. */
-            refuse_old_records(connection);
+            /* Another command has dropped a record between the two queries. */
         }
 }
 

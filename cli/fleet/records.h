@@ -20,8 +20,7 @@ inline const std::string kSplitSchema = "snowflake_split";
 /* The text of a step in the table, which people read. */
 std::string text_of(Step step);
 
-/* All moves of a server whose state can be trusted: made by this role, or by a superuser. A Failure
- * if one has the form that version 1.0 gave it. */
+/* All moves of a server whose state can be trusted: made by this role, or by a superuser. */
 std::vector<MoveState> read_moves(Connection& connection);
 /* The one of this name. */
 std::optional<MoveState> read_move(Connection& connection, const std::string& name);

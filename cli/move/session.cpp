@@ -63,8 +63,7 @@ std::vector<std::string> locks_of(const Move& move)
 
 Servers::Servers(const std::string& from, const std::string& to) : source(from), target(to)
 {
-    require_extension(source);
-    require_build(target);
+    require_extension(source); /* that of the target is an obstacle */
     withstand_settings(source);
     withstand_settings(target);
 }

@@ -17,10 +17,6 @@ inline void require_installed(Connection& connection)
  * search_path may have it then. Empty, too, if the extension is not installed. */
 std::string closed_extension_schema(Connection& connection);
 
-/* Failure if this command does not work with the version of the extension, or if it is of an
- * earlier build of that version and lacks functions. No error if it is missing: a new server has
- * none. */
+/* Failure if this command does not work with the version of the extension. No error if it is
+ * missing: a new server has none. */
 void require_extension(Connection& connection);
-
-/* The second alone: a move has the version of the target among its obstacles. */
-void require_build(Connection& connection);
