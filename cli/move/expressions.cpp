@@ -26,7 +26,7 @@ Obstacles find_unqualified_names(Connection& source, const Shards& shards)
     const Result expressions = source.query(written_expressions_sql, {schemas_of(shards)});
     Obstacles found;
     for (int i = 0; i < expressions.rows(); i++) {
-        source.run("BEGIN READ ONLY; SET LOCAL row_security = off; SET LOCAL statement_timeout = " +
+        source.run("BEGIN READ ONLY; SET LOCAL statement_timeout = " +
                    milliseconds_of(timeouts::kExpression));
         try {
             read_rows(source, expressions.text(i, 0), expressions.text(i, 2), 1);

@@ -4,11 +4,6 @@
 #include "fleet/closed.h"
 #include "sql/sql.h"
 
-namespace
-{
-
-} // namespace
-
 /* They are no obstacles: the readers may be prepared, or may not need these changes. */
 void tell_of_readers(Servers& servers, const Shards& shards)
 {

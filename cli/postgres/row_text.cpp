@@ -23,11 +23,9 @@ std::string value_text_settings(const std::string& set)
     return settings;
 }
 
-/* row_security = off makes a policy that would hide rows an error. */
 void set_row_text(Connection& connection)
 {
-    connection.run(value_text_settings("SET") +
-                   "SET row_security = off; SET TimeZone = UTC; SET xmlbinary = base64");
+    connection.run(value_text_settings("SET") + "SET TimeZone = UTC; SET xmlbinary = base64");
 }
 
 std::string row_text_of(Connection& connection, const std::string& table)

@@ -163,16 +163,14 @@ std::pair<SizedTables, SizedTables> divided(const SizedTables& tables, std::uint
 
 } // namespace
 
-std::string compare_table(Connection& one, Connection& other, const std::string& table,
-                          bool is_counted)
+std::string compare_table(Connection& one, Connection& other, const std::string& table)
 {
     set_row_text(one);
     set_row_text(other);
-    const SizedTables tables = {{table}};
-    if (!is_counted && are_equal(one, other, tables).front())
+    if (are_equal(one, other, {{table}}).front())
         return "";
     try {
-        return compare_parts(one, other, table, is_counted);
+        return compare_parts(one, other, table, false);
     } catch (const ServerError& error) {
         return why_unread(error);
     }
@@ -250,8 +248,6 @@ FollowerRows compare_with_follower(Connection& publisher, Connection& follower,
                                    const std::vector<std::string>& tables, const std::string& slot,
                                    std::uint64_t max_size, const Note& note)
 {
-    /* It sets row_security = off, so a policy that applies to the role is an error. Rows that are
-     * hidden on one side would look like differences. */
     set_row_text(publisher);
     set_row_text(follower);
     const SizedTables compared = divided(with_sizes(publisher, tables), max_size).first;

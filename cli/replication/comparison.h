@@ -19,9 +19,8 @@ std::vector<std::string> compare_rows(Connection& source, Connection& snapshot,
                                       const Shards& shards, std::uint64_t max_size);
 
 /* The first differences of the rows of a table to which nobody writes meanwhile, and how many more
- * there are; empty if there are none. is_counted: only the number of the rows. */
-std::string compare_table(Connection& one, Connection& other, const std::string& table,
-                          bool is_counted = false);
+ * there are; empty if there are none. */
+std::string compare_table(Connection& one, Connection& other, const std::string& table);
 
 /* The result of a comparison while clients may write. */
 struct FollowerRows {

@@ -56,9 +56,9 @@ Result read_within(Connection& connection, Clock::time_point deadline, const std
 {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    connection.run("BEGIN READ ONLY; " + value_text_settings("SET LOCAL") +
-                   "SET LOCAL row_security = off; SET LOCAL statement_timeout = " +
-                   std::to_string(std::max<std::int64_t>(left, 1)));
+    connection.run(
+        "BEGIN READ ONLY; " + value_text_settings("SET LOCAL") +
+        "SET LOCAL statement_timeout = " + std::to_string(std::max<std::int64_t>(left, 1)));
     Result rows = read_rows(connection, table, sql, 1);
     connection.rollback();
     return rows;

@@ -79,10 +79,6 @@ extern const char owners_sql[];
 extern const char not_as_owner_sql[];
 extern const char table_owners_sql[];
 extern const char session_problems_sql[];
-extern const char agreed_rights_sql[];
-extern const char gained_rights_sql[];
-extern const char sole_owner_sql[];
-extern const char worker_code_sql[];
 extern const char rights_to_read_sql[];
 extern const char subscription_rights_sql[];
 
