@@ -7,7 +7,6 @@
 #include "postgres/locked_schemas.h"
 #include "postgres/session.h"
 #include "postgres/settings.h"
-#include "sql/sql.h"
 
 namespace
 {
@@ -55,17 +54,6 @@ void drop_copies(Connection& connection)
         drop_schema(connection, copies.text(i, 0), copies.text(i, 1));
 }
 
-/* The server's message tells the first one alone, and no schema. */
-std::string missing_rights(Connection& connection, const Shard& shard)
-{
-    Obstacles missing;
-    missing.read(connection, rights_to_define_sql, {shard.quoted});
-    std::string lines;
-    for (const Obstacle& one : missing)
-        lines += "\n    " + one.problem + "\n    HINT:  " + one.hint;
-    return lines;
-}
-
 } // namespace
 
 Copy::Copy(const std::string& dsn, const Shard& shard, const Definition& definition)
@@ -94,10 +82,8 @@ Copy::Copy(const std::string& dsn, const Shard& shard, const Definition& definit
             run_in_session(connection_, privileges);
         });
     } catch (const ServerError& error) {
-        const bool is_right = error.sqlstate == kInsufficientPrivilege && connection_.is_alive();
         throw ServerError("the definition of schema " + shard.schema +
-                              " cannot be made a second time: " + error.what() +
-                              (is_right ? missing_rights(connection_, shard) : ""),
+                              " cannot be made a second time: " + error.what(),
                           error.sqlstate);
     }
 }

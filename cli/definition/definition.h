@@ -41,6 +41,7 @@ public:
     /* The statements for make_definition(), and the role in whose session they run. */
     std::string statements() const { return archive_.definition(); }
     const std::string& owner() const { return archive_.schemas()[0].owner; }
+    const Archive& archive() const { return archive_; }
 
     /* The shards that differ from the template, or from a copy of it. The connection is to the
      * server of the shards. Several threads may call it, with connections of their own. Nothing is

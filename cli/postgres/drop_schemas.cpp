@@ -15,8 +15,5 @@ Obstacles find_extensions_in(Connection& connection, const std::string& schemas)
 void drop_schemas(Connection& connection, const std::vector<std::string>& names)
 {
     find_extensions_in(connection, sql_array(names)).raise_first();
-    std::string list;
-    for (const std::string& name : names)
-        list += (list.empty() ? "" : ", ") + name;
-    connection.run("DROP SCHEMA IF EXISTS " + list + " CASCADE");
+    connection.run("DROP SCHEMA IF EXISTS " + joined(names, ", ") + " CASCADE");
 }

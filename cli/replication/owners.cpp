@@ -2,10 +2,19 @@
 
 #include <algorithm>
 
+#include "base/match.h"
 #include "postgres/session.h"
 
 namespace
 {
+
+/* The server's messages have no schema. No row if there are several objects of the name $2. */
+const char* const kWithSchema = R"(
+SELECT min(name) FROM (
+    SELECT oid::regclass::text FROM pg_class WHERE $1 = 'table' AND relname = $2
+    UNION ALL SELECT oid::regprocedure::text FROM pg_proc WHERE $1 = 'function' AND proname = $2
+    UNION ALL SELECT oid::regtype::text FROM pg_type WHERE $1 IN ('type', 'domain') AND typname = $2) AS o (name)
+HAVING count(*) = 1)";
 
 /* role: as PostgreSQL quotes it in a message. */
 bool is_superuser(Connection& connection, const std::string& role)
@@ -14,15 +23,6 @@ bool is_superuser(Connection& connection, const std::string& role)
                .query("SELECT FROM pg_roles WHERE format('\"%s\"', rolname) = $1 AND NOT rolsuper",
                       {role})
                .rows() == 0;
-}
-
-/* The rest of the text, if it begins so. */
-bool has_rest(const std::string& text, const std::string& begin, std::string& rest)
-{
-    if (text.compare(0, begin.size(), begin) != 0)
-        return false;
-    rest = text.substr(begin.size());
-    return true;
 }
 
 } // namespace
@@ -75,29 +75,27 @@ std::string remedy_of_right(Connection& connection, const std::string& message,
                             const std::string& role)
 {
     const std::string owner = connection.identifier(role);
-    const std::string trusted = "If its owner trusts role " + owner + ", which makes the shard: ";
-    std::string name;
-    for (const char* const begin : {"must be member of role ", "must be able to SET ROLE "})
-        if (has_rest(message, begin, name))
-            return "On the source, give the object to role " + owner +
-                   ", which owns its schema: ALTER ... OWNER TO." +
-                   (is_superuser(connection, name)
-                        ? ""
-                        : " Or, if that role may have all rights of role " + name + ": GRANT " +
-                              name + " TO " + owner + ";");
-    const std::vector<std::pair<std::string, std::string>> kinds = {
-        {"table", "REFERENCES ON TABLE"},
-        {"function", "EXECUTE ON FUNCTION"},
-        {"schema", "USAGE ON SCHEMA"},
-        {"foreign server", "USAGE ON FOREIGN SERVER"},
-        {"type", "USAGE ON TYPE"},
-        {"domain", "USAGE ON DOMAIN"},
-        {"language", "USAGE ON LANGUAGE"},
-        {"sequence", "USAGE ON SEQUENCE"},
-        {"tablespace", "CREATE ON TABLESPACE"}};
-    for (const auto& [kind, right] : kinds)
-        if (has_rest(message, "permission denied for " + kind + " ", name))
-            return trusted + "GRANT " + right + " " + name + " TO " + owner + ";";
-    return "Role " + owner +
-           " makes the shard there. Grant it the right, or change the shard on the source.";
+    if (const auto other = match(message, "^must be (member of role|able to SET ROLE) (.*)$");
+        !other.empty())
+        return "Give the object to role " + owner + ", which owns its schema: ALTER ... OWNER TO." +
+               (is_superuser(connection, other[2])
+                    ? ""
+                    : " Or, if that role may have all rights of role " + other[2] + ": GRANT " +
+                          other[2] + " TO " + owner + ";");
+    const auto object =
+        match(message, "^permission denied for (table|function|schema|foreign server|type|domain|"
+                       "language|sequence|tablespace) (.*)$");
+    if (object.empty())
+        return "Role " + owner +
+               " makes the shard there. Grant it the right, or change the shard on the source.";
+    std::string kind = object[1];
+    const std::string right = kind == "table"        ? "REFERENCES"
+                              : kind == "function"   ? "EXECUTE"
+                              : kind == "tablespace" ? "CREATE"
+                                                     : "USAGE";
+    std::transform(kind.begin(), kind.end(), kind.begin(), ::toupper);
+    const Result name = connection.query(kWithSchema, {object[1], object[2]});
+    return "If its owner trusts role " + owner + ", which makes the shard: GRANT " + right +
+           " ON " + kind + " " + (name.rows() > 0 ? name.text(0, 0) : object[2]) + " TO " + owner +
+           ";";
 }

@@ -237,6 +237,11 @@ Obstacles try_subscription(Connection& subscriber, const std::string& name, cons
     return try_statements(subscriber, {subscription_of(subscriber, name, dsn)});
 }
 
+Obstacles try_items(Connection& server, const Archive& archive, bool replaces_copy)
+{
+    return DefinitionTrial(server, archive, replaces_copy).find_obstacles();
+}
+
 Obstacles try_definition(Connection& target, const Shards& shards, const Archive* archive,
                          const std::string& move, const std::string& source_dsn, bool replaces_copy)
 {
@@ -254,6 +259,6 @@ Obstacles try_definition(Connection& target, const Shards& shards, const Archive
     statements.push_back(subscription_of(target, move, source_dsn));
     Obstacles found = try_statements(target, statements);
     if (archive != nullptr)
-        found.add(DefinitionTrial(target, *archive, replaces_copy).find_obstacles());
+        found.add(try_items(target, *archive, replaces_copy));
     return found;
 }

@@ -25,5 +25,9 @@ Obstacles try_definition(Connection& target, const Shards& shards, const Archive
                          const std::string& move, const std::string& source_dsn,
                          bool replaces_copy);
 
+/* The definition alone, which clone makes where its template is: the schemas of these names are
+ * renamed meanwhile. */
+Obstacles try_items(Connection& server, const Archive& archive, bool replaces_copy);
+
 /* The subscription alone: whether the server can connect by the string. */
 Obstacles try_subscription(Connection& subscriber, const std::string& name, const std::string& dsn);

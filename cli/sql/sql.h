@@ -12,7 +12,6 @@ extern const char dependents_sql[];
 extern const char extensions_in_sql[];
 extern const char privileges_sql[];
 extern const char renumbering_sql[];
-extern const char rights_to_define_sql[];
 extern const char given_objects_sql[];
 
 /* extension.sql */

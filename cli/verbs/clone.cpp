@@ -22,6 +22,7 @@
 #include "postgres/session.h"
 #include "postgres/too_few.h"
 #include "replication/needed.h"
+#include "replication/trial.h"
 #include "verbs/clones.h"
 #include "verbs/counted_keys.h"
 #include "verbs/verbs.h"
@@ -111,18 +112,21 @@ void require_constant_calls(Connection& connection, const Shard& origin)
                       "\nHINT:  Write them as literals: snowflake_next_id(5, 'schema.sequence').");
 }
 
+std::string lines_of(const Obstacles& obstacles)
+{
+    std::string lines;
+    for (const Obstacle& found : obstacles)
+        lines += "\n    " + found.problem + "\n    HINT:  " + found.hint;
+    return lines;
+}
+
 /* A database has an extension once, so its objects cannot be in every clone. */
 void require_no_extension(Connection& connection, const Shard& origin)
 {
-    std::string problems;
-    std::string hints;
-    for (const Obstacle& found : find_extensions_in(connection, sql_array({origin.quoted}))) {
-        problems += "\n    " + found.problem;
-        hints += " " + found.hint;
-    }
-    if (!problems.empty())
+    const Obstacles found = find_extensions_in(connection, sql_array({origin.quoted}));
+    if (!found.empty())
         throw Failure("clones of schema " + visible(origin.schema) +
-                      " cannot have objects of extensions:" + problems + "\nHINT: " + hints);
+                      " cannot have objects of extensions:" + lines_of(found));
 }
 
 void require_no_outside_children(Connection& connection, const Shard& origin, const Shards& all)
@@ -134,12 +138,10 @@ void require_no_outside_children(Connection& connection, const Shard& origin, co
 /* The needs of the shards on another server. */
 void require_needed(Connection& source, Connection& home, const Shard& origin)
 {
-    std::string lines;
-    for (const Obstacle& found : find_needed(source, home, {origin}))
-        lines += "\n    " + found.problem + "\n    HINT:  " + found.hint;
-    if (!lines.empty())
+    const Obstacles found = find_needed(source, home, {origin});
+    if (!found.empty())
         throw Failure(home.server() + ": clones of schema " + visible(origin.schema) +
-                      " cannot be made:" + lines);
+                      " cannot be made:" + lines_of(found));
 }
 
 /* Told before pg_dump reads the template. */
@@ -196,6 +198,15 @@ std::vector<Recipe> make_recipes(Server& server, int count, const Shard& origin,
                            copy.names_of_functions()});
     }
     return recipes;
+}
+
+/* The server names the first right that its owner lacks. */
+[[noreturn]] void fail_to_copy(Connection& source, const Definition& definition,
+                               const ServerError& error)
+{
+    throw Failure(error.what() + (error.sqlstate == kInsufficientPrivilege
+                                      ? lines_of(try_items(source, definition.archive(), true))
+                                      : ""));
 }
 
 /* Names the shards that are there and are not as the template. After make_recipes(), because the
@@ -288,7 +299,12 @@ int clone_shards(const CloneOptions& options)
                 target.state = "to be made";
         return servers.exit_code(print_states(targets, options.json));
     }
-    const auto recipes = make_recipes(source, options.jobs, origin, definition, targets);
+    std::vector<Recipe> recipes;
+    try {
+        recipes = make_recipes(source, options.jobs, origin, definition, targets);
+    } catch (const ServerError& error) {
+        fail_to_copy(source.connection, definition, error);
+    }
     check_present(present, definition);
     make_clones(home, recipes, definition.owner(), targets);
     return servers.exit_code(print_states(targets, options.json));

@@ -162,7 +162,7 @@ subtest 'a foreign key of old, for which the owner has no right' => sub {
 	$_->safe_psql('postgres', 'CREATE TABLE public.plans (id integer PRIMARY KEY); INSERT INTO public.plans VALUES (1)') foreach $one, $two;
 	$one->safe_psql('postgres', 'ALTER TABLE insta5.photos ADD CONSTRAINT k FOREIGN KEY (invoice) REFERENCES public.plans');
 	my ($status, $out) = move('--dry-run');
-	like("$status $out", qr/^1 .*permission denied for table plans\n +HINT:  .*GRANT REFERENCES ON TABLE plans TO "mallory"/, 'is an obstacle');
+	like("$status $out", qr/^1 .*permission denied for table plans\n +HINT:  .*GRANT REFERENCES ON TABLE public\.plans TO "mallory"/, 'is an obstacle');
 	$two->safe_psql('postgres', 'GRANT REFERENCES ON public.plans TO mallory');
 	is((move('--dry-run'))[0], 0, 'but for the right');
 	run_as('mallory', $one, 'ALTER TABLE insta5.photos DROP CONSTRAINT k');
