@@ -6,7 +6,6 @@
 #include "move/command.h"
 #include "move/replication.h"
 #include "postgres/drop_schemas.h"
-#include "postgres/settings.h"
 
 namespace
 {

@@ -4,11 +4,6 @@
 #include "base/quoting.h"
 #include "sql/sql.h"
 
-namespace
-{
-
-} // namespace
-
 Obstacles find_not_replicable(Connection& source, const Shards& shards)
 {
     Obstacles found;

@@ -3,7 +3,6 @@
 #include "base/output.h"
 #include "cutover/waiting.h"
 #include "fleet/failover.h"
-#include "move/fence.h"
 #include "move/fingerprint.h"
 #include "move/obstacles.h"
 #include "move/replication.h"

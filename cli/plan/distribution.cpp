@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/output.h"
 #include "fleet/catalog.h"
 #include "fleet/in_transit.h"
 #include "fleet/sizes.h"

@@ -2,11 +2,6 @@
 
 #include "sql/sql.h"
 
-namespace
-{
-
-} // namespace
-
 std::string holders_of(Connection& connection, const std::string& name)
 {
     const Result holders = connection.query(lock_holders_sql, {name});

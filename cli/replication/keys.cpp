@@ -6,7 +6,6 @@
 #include "base/timeouts.h"
 #include "cutover/waiting.h"
 #include "postgres/row_text.h"
-#include "postgres/sql_text.h"
 #include "sql/sql.h"
 
 namespace

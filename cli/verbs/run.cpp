@@ -7,7 +7,6 @@
 
 #include "base/interrupt.h"
 #include "base/output.h"
-#include "base/quoting.h"
 #include "base/shard_states.h"
 #include "fleet/in_transit.h"
 #include "fleet/placement.h"

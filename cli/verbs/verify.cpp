@@ -14,7 +14,6 @@
 #include "fleet/in_transit.h"
 #include "fleet/superusers.h"
 #include "postgres/citus.h"
-#include "postgres/extension.h"
 #include "postgres/servers.h"
 #include "postgres/values.h"
 #include "verbs/catalog_findings.h"
