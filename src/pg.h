@@ -199,10 +199,6 @@ inline bool walk_query(Query* query, Walker walker, void* state)
 {
     return query_tree_walker(query, walker, state, 0);
 }
-inline bool walk_parsed_children(Node* node, Walker walker, void* state)
-{
-    return raw_expression_tree_walker(node, walker, state);
-}
 #else
 using UndeclaredWalker = bool (*)();
 inline UndeclaredWalker undeclared(Walker walker)
@@ -216,10 +212,6 @@ inline bool walk_children(Node* node, Walker walker, void* state)
 inline bool walk_query(Query* query, Walker walker, void* state)
 {
     return query_tree_walker(query, undeclared(walker), state, 0);
-}
-inline bool walk_parsed_children(Node* node, Walker walker, void* state)
-{
-    return raw_expression_tree_walker(node, undeclared(walker), state);
 }
 #endif
 
