@@ -1,4 +1,5 @@
 #include "session.h"
+#include "errors.h"
 
 #include <utility>
 
@@ -63,18 +64,6 @@ void at_end_of_transaction(XactEvent event, void*)
     if ((event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE) &&
         session::is_in_transaction())
         end();
-}
-
-/* From 17 on a session needs no LOGIN. CONNECTION LIMIT 0 keeps clients out, and does not count
- * workers (InitializeSessionUserId()). */
-bool lacks_login(Oid role)
-{
-    const HeapTuple tuple = SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
-    if (!HeapTupleIsValid(tuple))
-        elog(ERROR, "cache lookup failed for role %u", role);
-    const bool can_login = reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcanlogin;
-    ReleaseSysCache(tuple);
-    return !can_login && pg::kAlsoWithoutLogin == 0;
 }
 
 shm_mq* make_queue(shm_toc* parts, Part part, Size size)
@@ -151,13 +140,6 @@ ErrorData* read_error(StringInfo message)
     return error;
 }
 
-/* Only messages that a client of the session would get. */
-void pass_on(ErrorData* notice)
-{
-    if (notice->elevel == INFO || notice->elevel == NOTICE || notice->elevel == WARNING)
-        ThrowErrorData(notice);
-}
-
 /* error: a FATAL one of the session, or null. */
 [[noreturn]] void lost(const ErrorData* error)
 {
@@ -173,14 +155,16 @@ void tell_role(void*)
         errcontext("The SQL runs in a session of role %s.", current.name);
 }
 
-/* A loop can raise a million. */
+/* Only messages that a client of the session would get. A loop can raise a million. */
 void pass_on(StringInfo message)
 {
     const MemoryContext before = CurrentMemoryContext;
     const MemoryContext context =
         AllocSetContextCreate(before, "snowflake notice", ALLOCSET_SMALL_SIZES);
     MemoryContextSwitchTo(context);
-    pass_on(read_error(message));
+    if (ErrorData* notice = read_error(message);
+        notice->elevel == INFO || notice->elevel == NOTICE || notice->elevel == WARNING)
+        ThrowErrorData(notice);
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);
 }
@@ -234,14 +218,14 @@ ErrorData* receive(const Answer& answer)
 }
 
 /* A request that is broken off leaves an answer in the queue. */
-ErrorData* exchange(const shm_mq_iovec* parts, int count, const Answer& answer)
+ErrorData* exchange(shm_mq_iovec (&parts)[2], const Answer& answer)
 {
     ErrorData* volatile error = nullptr;
     current.is_busy = true;
     PG_TRY();
     {
         /* If the session has ended, its last message says why. */
-        shm_mq_sendv(current.requests, const_cast<shm_mq_iovec*>(parts), count, false, true);
+        shm_mq_sendv(current.requests, parts, 2, false, true);
         error = receive(answer);
     }
     PG_CATCH();
@@ -308,23 +292,6 @@ void require_caller()
 
 } // namespace
 
-errors::Problem session::problem_of(Oid role)
-{
-    if (const errors::Problem problem = errors::may_not_become(role); problem.message != nullptr)
-        return problem;
-    const char* name = errors::name_of_role(role);
-    const char* database = quote_identifier(get_database_name(MyDatabaseId));
-    if (!pg::has_database_right(role, ACL_CONNECT))
-        return {psprintf("role %s may not connect to database %s", name, database),
-                psprintf("GRANT CONNECT ON DATABASE %s TO %s;", database, name)};
-    if (lacks_login(role))
-        return {psprintf("role %s has no LOGIN, and before PostgreSQL 17 a session needs it", name),
-                psprintf("ALTER ROLE %s LOGIN CONNECTION LIMIT 0; with this limit no client can "
-                         "connect as the role.",
-                         name)};
-    return {};
-}
-
 void session::begin(Oid role)
 {
     PreventCommandIfParallelMode("a session of another role");
@@ -347,30 +314,33 @@ void session::begin(Oid role)
     ask(Kind::commands, "DISCARD ALL");
 }
 
-void session::ask(Kind kind, const char* sql, const Answer& answer)
+StringInfoData session::request_of(Kind kind)
 {
     StringInfoData request;
     initStringInfo(&request);
     appendStringInfoChar(&request, static_cast<char>(kind));
-    appendBinaryStringInfo(&request, sql, static_cast<int>(strlen(sql)) + 1);
-    ask(request, sql, answer);
+    return request;
 }
 
-void session::ask(const StringInfoData& request, const char* sql, const Answer& answer)
+void session::append_text(StringInfo request, const char* added)
+{
+    appendBinaryStringInfo(request, added, static_cast<int>(strlen(added)) + 1);
+}
+
+void session::ask(const StringInfoData& request, const char* sql, const Answer& answer,
+                  const shm_mq_iovec& rest)
 {
     require_caller();
-    const shm_mq_iovec part = {request.data, static_cast<Size>(request.len)};
-    if (ErrorData* error = exchange(&part, 1, answer); error != nullptr)
+    shm_mq_iovec parts[] = {{request.data, static_cast<Size>(request.len)}, rest};
+    if (ErrorData* error = exchange(parts, answer); error != nullptr)
         rethrow(error, sql);
 }
 
-void session::ask(const StringInfoData& request, const char* rest, int length, const Answer& answer)
+void session::ask(Kind kind, const char* sql, const Answer& answer)
 {
-    require_caller();
-    const shm_mq_iovec parts[] = {{request.data, static_cast<Size>(request.len)},
-                                  {rest, static_cast<Size>(length)}};
-    if (ErrorData* error = exchange(parts, 2, answer); error != nullptr)
-        rethrow(error, "");
+    StringInfoData request = request_of(kind);
+    append_text(&request, sql);
+    ask(request, sql, answer);
 }
 
 bool session::is_in_transaction()

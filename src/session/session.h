@@ -12,7 +12,6 @@
 #pragma once
 
 #include "channel.h"
-#include "errors.h"
 
 namespace snowflake::session
 {
@@ -24,24 +23,25 @@ struct Answer {
     void* state;
 };
 
-/* Why a session of the role is not possible. */
-errors::Problem problem_of(Oid role);
-
 /*
- * A new session of the role, or one that is as new (DISCARD ALL). The caller has asked
- * problem_of().
+ * A new session of the role, or one that is as new (DISCARD ALL). The caller has asked whether
+ * there may be one.
  *
  *   53000   no background worker is free
  *   55000   the caller has written in its transaction
  */
 void begin(Oid role);
 
+/* The beginning of a request; see channel.h. */
+StringInfoData request_of(Kind kind);
+void append_text(StringInfo request, const char* added);
+
 /* Sends a request, and takes the answer. The error of the session becomes one of the caller, and
- * the session is still there. 08006 if it has ended. */
+ * the session is still there. 08006 if it has ended. rest: follows the request, and is not copied.
+ */
+void ask(const StringInfoData& request, const char* sql = "", const Answer& answer = {},
+         const shm_mq_iovec& rest = {});
 void ask(Kind kind, const char* sql, const Answer& answer = {});
-void ask(const StringInfoData& request, const char* sql, const Answer& answer = {});
-/* The same with a part that follows the request, and is not copied. */
-void ask(const StringInfoData& request, const char* rest, int length, const Answer& answer);
 
 /* Whether the session is in a transaction that has not failed. */
 bool is_in_transaction();

@@ -6,6 +6,7 @@
 #include "registry/peek.h"
 #include "rule/bounds.h"
 #include "sequence/session.h"
+#include "sql/arguments.h"
 
 using namespace snowflake;
 
@@ -49,14 +50,11 @@ PGDLLEXPORT Datum snowflake_require_open(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_stored_value);
 PGDLLEXPORT Datum snowflake_stored_value(PG_FUNCTION_ARGS)
 {
-    TupleDesc row_type = nullptr;
-    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-        elog(ERROR, "snowflake_stored_value must return a row");
     Stored stored = {};
     const bool found = registry::peek_sequence(PG_GETARG_OID(0), &stored);
     Datum values[] = {Int64GetDatum(stored.value), BoolGetDatum(stored.is_called)};
     bool nulls[] = {!found, !found};
-    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+    PG_RETURN_DATUM(row_of(fcinfo, values, nulls));
 }
 
 /*
@@ -109,14 +107,11 @@ PGDLLEXPORT Datum snowflake_stored_position(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_column_end);
 PGDLLEXPORT Datum snowflake_column_end(PG_FUNCTION_ARGS)
 {
-    TupleDesc row_type = nullptr;
-    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-        elog(ERROR, "snowflake_column_end must return a row");
     const registry::ColumnEnd end =
         registry::read_column_end(PG_GETARG_OID(0), PG_GETARG_INT32(1), PG_GETARG_INT64(2));
     Datum values[] = {Int64GetDatum(end.largest), Int64GetDatum(end.nulls)};
     bool nulls[] = {!end.has_values, false};
-    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+    PG_RETURN_DATUM(row_of(fcinfo, values, nulls));
 }
 
 /*
@@ -126,13 +121,10 @@ PGDLLEXPORT Datum snowflake_column_end(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(snowflake_other_ids);
 PGDLLEXPORT Datum snowflake_other_ids(PG_FUNCTION_ARGS)
 {
-    TupleDesc row_type = nullptr;
-    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-        elog(ERROR, "snowflake_other_ids must return a row");
     const registry::OtherIds ids = registry::find_other_ids(
         PG_GETARG_OID(0), PG_GETARG_INT32(1), Shard{PG_GETARG_INT32(2)}, PG_GETARG_INT32(3));
     Datum values[] = {Int64GetDatum(ids.count), Int64GetDatum(ids.smallest)};
     bool nulls[] = {false, ids.count == 0};
-    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+    PG_RETURN_DATUM(row_of(fcinfo, values, nulls));
 }
 }

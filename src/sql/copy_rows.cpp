@@ -7,11 +7,6 @@ using namespace snowflake;
 namespace
 {
 
-void append_text(StringInfo request, const char* text)
-{
-    appendBinaryStringInfo(request, text, static_cast<int>(strlen(text)) + 1);
-}
-
 void append_names(StringInfo request, ArrayType* array)
 {
     Datum* names = nullptr;
@@ -19,7 +14,7 @@ void append_names(StringInfo request, ArrayType* array)
     deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &names, nullptr, &count);
     pq_sendint16(request, static_cast<std::uint16_t>(count));
     for (int i = 0; i < count; i++)
-        append_text(request, TextDatumGetCString(names[i]));
+        session::append_text(request, TextDatumGetCString(names[i]));
 }
 
 void take_count(StringInfo row, void* state)
@@ -58,10 +53,10 @@ PGDLLEXPORT Datum snowflake_copy_rows(PG_FUNCTION_ARGS)
         owner_session::begin_of_table(table, "READ WRITE");
     StringInfoData request = owner_session::request_of(session::Kind::copy, table);
     append_names(&request, PG_GETARG_ARRAYTYPE_P(1));
-    append_text(&request, text_to_cstring(PG_GETARG_TEXT_PP(2)));
+    session::append_text(&request, text_to_cstring(PG_GETARG_TEXT_PP(2)));
     std::int64_t count = 0;
-    session::ask(request, VARDATA_ANY(rows), static_cast<int>(VARSIZE_ANY_EXHDR(rows)),
-                 {nullptr, take_count, &count});
+    session::ask(request, "", {nullptr, take_count, &count},
+                 {VARDATA_ANY(rows), VARSIZE_ANY_EXHDR(rows)});
     if (!IsTransactionBlock())
         session::ask(session::Kind::commands, "COMMIT");
     PG_RETURN_INT64(count);

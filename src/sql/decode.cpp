@@ -73,14 +73,10 @@ PG_FUNCTION_INFO_V1(snowflake_decode);
 PGDLLEXPORT Datum snowflake_decode(PG_FUNCTION_ARGS)
 {
     const Id id{PG_GETARG_INT64(0)};
-    TupleDesc row_type = nullptr;
-    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-        elog(ERROR, "snowflake_decode must return a row");
-
     Datum values[] = {TimestampTzGetDatum(timestamp_of(id, epoch_argument(fcinfo, 1))),
                       Int32GetDatum(raw(shard_of(id))), Int32GetDatum(raw(counter_of(id)))};
     bool nulls[] = {false, false, false};
-    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+    PG_RETURN_DATUM(row_of(fcinfo, values, nulls));
 }
 
 /* snowflake_encode(created_at timestamptz, shard integer, seq integer [, epoch_ms bigint]) */

@@ -1,6 +1,7 @@
 /* The SQL function that sums up the rows of a table, so that two servers can compare theirs. */
 #include "pg.h"
 #include "stored.h"
+#include "sql/arguments.h"
 
 using namespace snowflake;
 
@@ -194,15 +195,12 @@ extern "C" {
 PG_FUNCTION_INFO_V1(snowflake_digest);
 PGDLLEXPORT Datum snowflake_digest(PG_FUNCTION_ARGS)
 {
-    TupleDesc row_type = nullptr;
-    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-        elog(ERROR, "return type must be a row type");
     const Relation table = stored::open(PG_GETARG_OID(0));
     const Digest digest = digest_of(table);
     table_close(table, NoLock);
     Datum values[] = {Int64GetDatum(digest.rows),
                       Int64GetDatum(static_cast<std::int64_t>(digest.sum))};
     bool nulls[] = {false, !digest.is_known};
-    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls)));
+    PG_RETURN_DATUM(row_of(fcinfo, values, nulls));
 }
 }

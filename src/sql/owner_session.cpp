@@ -30,6 +30,18 @@ errors::Problem foreign_code(Oid schema, Oid table)
     return problem;
 }
 
+/* From 17 on a session needs no LOGIN. CONNECTION LIMIT 0 keeps clients out, and does not count
+ * workers (InitializeSessionUserId()). */
+bool lacks_login(Oid role)
+{
+    const HeapTuple tuple = SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
+    if (!HeapTupleIsValid(tuple))
+        elog(ERROR, "cache lookup failed for role %u", role);
+    const bool can_login = reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcanlogin;
+    ReleaseSysCache(tuple);
+    return !can_login && pg::kAlsoWithoutLogin == 0;
+}
+
 /* xmlbinary, xmloption and array_nulls, too, decide how a value is written or read. */
 constexpr const char* kSettings[] = {"DateStyle",          "IntervalStyle",     "TimeZone",
                                      "extra_float_digits", "bytea_output",      "lc_monetary",
@@ -55,17 +67,29 @@ const char* beginning(const char* mode)
 
 } // namespace
 
-errors::Problem owner_session::problem_of(Oid owner, Oid schema, Oid table)
+errors::Problem owner_session::problem_of(Oid role, Oid schema, Oid table)
 {
-    const errors::Problem problem = session::problem_of(owner);
-    return problem.message == nullptr && superuser_arg(owner) ? foreign_code(schema, table)
-                                                              : problem;
+    if (const errors::Problem problem = errors::may_not_become(role); problem.message != nullptr)
+        return problem;
+    const char* name = errors::name_of_role(role);
+    const char* database = quote_identifier(get_database_name(MyDatabaseId));
+    if (!pg::has_database_right(role, ACL_CONNECT))
+        return {psprintf("role %s may not connect to database %s", name, database),
+                psprintf("GRANT CONNECT ON DATABASE %s TO %s;", database, name)};
+    if (lacks_login(role))
+        return {psprintf("role %s has no LOGIN, and before PostgreSQL 17 a session needs it", name),
+                psprintf("ALTER ROLE %s LOGIN CONNECTION LIMIT 0; with this limit no client can "
+                         "connect as the role.",
+                         name)};
+    if (superuser_arg(role) && (OidIsValid(schema) || OidIsValid(table)))
+        return foreign_code(schema, table);
+    return {};
 }
 
-void owner_session::begin(Oid owner, Oid schema, Oid table)
+void owner_session::begin(Oid role, Oid schema, Oid table)
 {
-    errors::require_none(problem_of(owner, schema, table));
-    session::begin(owner);
+    errors::require_none(problem_of(role, schema, table));
+    session::begin(role);
 }
 
 void owner_session::begin_of_table(Oid table, const char* mode)
@@ -76,9 +100,7 @@ void owner_session::begin_of_table(Oid table, const char* mode)
 
 StringInfoData owner_session::request_of(session::Kind kind, Oid table)
 {
-    StringInfoData request;
-    initStringInfo(&request);
-    appendStringInfoChar(&request, static_cast<char>(kind));
+    StringInfoData request = session::request_of(kind);
     pq_sendint32(&request, table);
     pq_sendbyte(&request, pg::has_lock(table) ? 0 : 1);
     return request;

@@ -4,18 +4,19 @@
  */
 #pragma once
 
+#include "errors.h"
 #include "pg.h"
 #include "session/session.h"
 
 namespace snowflake::owner_session
 {
 
-/* Why SQL cannot run in the schema, or on the table, in a session of this owner; the other is
- * InvalidOid. */
-errors::Problem problem_of(Oid owner, Oid schema, Oid table);
+/* Why a session of the role is not possible, in a schema or on a table of the role if one is given.
+ */
+errors::Problem problem_of(Oid role, Oid schema = InvalidOid, Oid table = InvalidOid);
 
 /* 42501, with the statement that mends it, if there is a problem. */
-void begin(Oid owner, Oid schema, Oid table);
+void begin(Oid role, Oid schema = InvalidOid, Oid table = InvalidOid);
 
 /*
  * A session of the owner of a table, in a transaction of this mode: with an empty search_path, the

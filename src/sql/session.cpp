@@ -6,6 +6,7 @@
 #include "owner_session.h"
 #include "pg.h"
 #include "session/session.h"
+#include "sql/arguments.h"
 
 using namespace snowflake;
 
@@ -18,21 +19,15 @@ const char* text_argument(FunctionCallInfo fcinfo, int index)
     return text_to_cstring(PG_GETARG_TEXT_PP(index));
 }
 
-struct Rows {
-    const ReturnSetInfo* result;
-    Datum* values;
-    bool* nulls;
-};
-
 /* The caller has read the columns before. */
-void check_count(int count, const Rows& rows)
+void check_columns(int count, TupleDesc columns)
 {
-    if (count != rows.result->setDesc->natts)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("the query has %d columns, and the call names %d", count,
-                               rows.result->setDesc->natts)));
+    if (count != columns->natts)
+        ereport(ERROR,
+                (errcode(ERRCODE_DATATYPE_MISMATCH),
+                 errmsg("the query has %d columns, and the call names %d", count, columns->natts)));
     for (int i = 0; i < count; i++)
-        if (TupleDescAttr(rows.result->setDesc, i)->atttypid != TEXTOID)
+        if (TupleDescAttr(columns, i)->atttypid != TEXTOID)
             ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                             errmsg("column %d of the call is not of type text", i + 1)));
 }
@@ -47,26 +42,20 @@ Datum text_of(StringInfo message, int length)
 
 void put_row(StringInfo message, void* state)
 {
-    auto* rows = static_cast<Rows*>(state);
+    const auto* result = static_cast<const ReturnSetInfo*>(state);
+    Datum values[MaxTupleAttributeNumber];
+    bool nulls[MaxTupleAttributeNumber];
     const int count = static_cast<int>(pq_getmsgint(message, 2));
-    check_count(count, *rows);
+    check_columns(count, result->setDesc);
     for (int i = 0; i < count; i++) {
         const int length = static_cast<int>(pq_getmsgint(message, 4));
-        rows->nulls[i] = length < 0;
-        rows->values[i] = length < 0 ? Datum{0} : text_of(message, length);
+        nulls[i] = length < 0;
+        values[i] = length < 0 ? Datum{0} : text_of(message, length);
     }
-    tuplestore_putvalues(rows->result->setResult, rows->result->setDesc, rows->values, rows->nulls);
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
     for (int i = 0; i < count; i++)
-        if (!rows->nulls[i])
-            pfree(DatumGetPointer(rows->values[i]));
-}
-
-Rows rows_of(FunctionCallInfo fcinfo)
-{
-    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    const auto count = static_cast<Size>(result->setDesc->natts);
-    return {result, static_cast<Datum*>(palloc0(sizeof(Datum) * (count + 1))),
-            static_cast<bool*>(palloc0(sizeof(bool) * (count + 1)))};
+        if (!nulls[i])
+            pfree(DatumGetPointer(values[i]));
 }
 
 /* Name and type of each column; a domain has its base type (SendRowDescriptionMessage()). */
@@ -86,29 +75,15 @@ void put_columns(StringInfo message, void* state)
     }
 }
 
-/* With its terminator: see session/channel.h. */
-void append(StringInfoData& request, const char* string)
-{
-    appendBinaryStringInfo(&request, string, static_cast<int>(strlen(string)) + 1);
-}
-
 /* $1 and $2 of a query are the bigint arguments after it, if the SQL signature has them. */
 StringInfoData query_request(FunctionCallInfo fcinfo)
 {
-    StringInfoData request;
-    initStringInfo(&request);
-    appendStringInfoChar(&request, static_cast<char>(session::Kind::query));
+    StringInfoData request = session::request_of(session::Kind::query);
     pq_sendint8(&request, static_cast<std::uint8_t>(PG_NARGS() - 1));
     for (int i = 1; i < PG_NARGS(); i++)
         pq_sendint64(&request, static_cast<std::uint64_t>(PG_GETARG_INT64(i)));
-    append(request, text_argument(fcinfo, 0));
+    session::append_text(&request, text_argument(fcinfo, 0));
     return request;
-}
-
-void ask_to_begin(const char* commands)
-{
-    if (*commands != '\0')
-        session::ask(session::Kind::commands, commands);
 }
 
 /* pg_database_owner is no role that can connect. */
@@ -128,24 +103,19 @@ void define_schema(session::Kind kind, FunctionCallInfo fcinfo)
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                         errmsg("role %s may not create schemas in database %s", caller, database),
                         errhint("GRANT CREATE ON DATABASE %s TO %s;", database, caller)));
-    StringInfoData request;
-    initStringInfo(&request);
-    appendStringInfoChar(&request, static_cast<char>(kind));
+    StringInfoData request = session::request_of(kind);
     pq_sendint32(&request, GetUserId());
     for (int i = 0; i < PG_NARGS(); i++)
-        append(request, NameStr(*PG_GETARG_NAME(i)));
-    session::ask(request, "");
+        session::append_text(&request, NameStr(*PG_GETARG_NAME(i)));
+    session::ask(request);
 }
 
-Datum row_of(FunctionCallInfo fcinfo, const errors::Problem& problem)
+Datum row_of_problem(FunctionCallInfo fcinfo, const errors::Problem& problem)
 {
-    TupleDesc row_type = nullptr;
-    if (get_call_result_type(fcinfo, nullptr, &row_type) != TYPEFUNC_COMPOSITE)
-        elog(ERROR, "return type must be a row type");
     bool nulls[] = {problem.message == nullptr, problem.message == nullptr};
     Datum values[] = {nulls[0] ? Datum{0} : CStringGetTextDatum(problem.message),
                       nulls[1] ? Datum{0} : CStringGetTextDatum(problem.hint)};
-    return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row_type), values, nulls));
+    return row_of(fcinfo, values, nulls);
 }
 
 } // namespace
@@ -158,13 +128,11 @@ PGDLLEXPORT Datum snowflake_session_begin(PG_FUNCTION_ARGS)
 {
     const Oid schema = PG_GETARG_OID(0);
     AcceptInvalidationMessages(); /* no lock has done it */
-    owner_session::begin(errors::owner_of_schema(schema), schema, InvalidOid);
-    ask_to_begin(text_argument(fcinfo, 1));
-    StringInfoData request;
-    initStringInfo(&request);
-    appendStringInfoChar(&request, static_cast<char>(session::Kind::schema));
+    owner_session::begin(errors::owner_of_schema(schema), schema);
+    session::ask(session::Kind::commands, text_argument(fcinfo, 1));
+    StringInfoData request = session::request_of(session::Kind::schema);
     pq_sendint32(&request, schema);
-    session::ask(request, "");
+    session::ask(request);
     PG_RETURN_VOID();
 }
 
@@ -173,10 +141,9 @@ PG_FUNCTION_INFO_V1(snowflake_session_of_role);
 PGDLLEXPORT Datum snowflake_session_of_role(PG_FUNCTION_ARGS)
 {
     const Oid role = role_of_session(NameStr(*PG_GETARG_NAME(0)));
-    errors::require_none(session::problem_of(role));
-    session::begin(role);
+    owner_session::begin(role);
     session::ask(session::Kind::commands, "SET search_path = pg_catalog, pg_temp");
-    ask_to_begin(text_argument(fcinfo, 1));
+    session::ask(session::Kind::commands, text_argument(fcinfo, 1));
     PG_RETURN_VOID();
 }
 
@@ -205,14 +172,12 @@ PGDLLEXPORT Datum snowflake_session_comment(PG_FUNCTION_ARGS)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("%s is neither pg_publication nor pg_subscription",
                                errors::name_of(catalog))));
-    StringInfoData request;
-    initStringInfo(&request);
-    appendStringInfoChar(&request, static_cast<char>(session::Kind::comment));
+    StringInfoData request = session::request_of(session::Kind::comment);
     pq_sendint32(&request, GetUserId());
     pq_sendint32(&request, catalog);
-    append(request, NameStr(*PG_GETARG_NAME(1)));
-    append(request, text_argument(fcinfo, 2));
-    session::ask(request, "");
+    session::append_text(&request, NameStr(*PG_GETARG_NAME(1)));
+    session::append_text(&request, text_argument(fcinfo, 2));
+    session::ask(request);
     PG_RETURN_VOID();
 }
 
@@ -222,16 +187,16 @@ PGDLLEXPORT Datum snowflake_session_problem(PG_FUNCTION_ARGS)
 {
     const Oid schema = PG_GETARG_OID(0);
     if (!SearchSysCacheExists1(NAMESPACEOID, ObjectIdGetDatum(schema)))
-        return row_of(fcinfo, {}); /* session_begin() tells it */
-    return row_of(fcinfo,
-                  owner_session::problem_of(errors::owner_of_schema(schema), schema, InvalidOid));
+        return row_of_problem(fcinfo, {}); /* session_begin() tells it */
+    return row_of_problem(fcinfo,
+                          owner_session::problem_of(errors::owner_of_schema(schema), schema));
 }
 
 /* snowflake_internal.session_problem_of(role oid, OUT problem text, OUT hint text) */
 PG_FUNCTION_INFO_V1(snowflake_session_problem_of);
 PGDLLEXPORT Datum snowflake_session_problem_of(PG_FUNCTION_ARGS)
 {
-    return row_of(fcinfo, session::problem_of(PG_GETARG_OID(0)));
+    return row_of_problem(fcinfo, owner_session::problem_of(PG_GETARG_OID(0)));
 }
 
 /* snowflake_internal.session_run(commands text) returns void */
@@ -293,10 +258,9 @@ PG_FUNCTION_INFO_V1(snowflake_session_fetch);
 PGDLLEXPORT Datum snowflake_session_fetch(PG_FUNCTION_ARGS)
 {
     pg::begin_rows(fcinfo, pg::kRowsAsExpected);
-    Rows rows = rows_of(fcinfo);
     session::ask(session::Kind::commands,
                  psprintf("FETCH FORWARD %d FROM snowflake_rows", PG_GETARG_INT32(0)),
-                 {nullptr, put_row, &rows});
+                 {nullptr, put_row, fcinfo->resultinfo});
     return Datum{0};
 }
 
@@ -307,11 +271,10 @@ PGDLLEXPORT Datum snowflake_session_rows(PG_FUNCTION_ARGS)
     pg::begin_rows(fcinfo, pg::kRowsAsExpected);
     const Oid table = PG_GETARG_OID(0);
     const char* query = text_argument(fcinfo, 1);
-    Rows rows = rows_of(fcinfo);
     owner_session::begin_of_table(table, "READ ONLY");
     StringInfoData request = owner_session::request_of(session::Kind::table, table);
-    append(request, query);
-    session::ask(request, query, {nullptr, put_row, &rows});
+    session::append_text(&request, query);
+    session::ask(request, query, {nullptr, put_row, fcinfo->resultinfo});
     session::ask(session::Kind::commands, "COMMIT");
     return Datum{0};
 }

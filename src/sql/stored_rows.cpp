@@ -10,9 +10,7 @@ namespace
 
 struct Rows {
     const ReturnSetInfo* result;
-    int* sources; /* for each column of the result, the index of that of the table */
-    Datum* values;
-    bool* nulls;
+    int sources[MaxTupleAttributeNumber]; /* for each column of the result, that of the table */
 };
 
 int source_of(Relation table, const FormData_pg_attribute* wanted)
@@ -35,11 +33,13 @@ int source_of(Relation table, const FormData_pg_attribute* wanted)
 void take(TupleTableSlot* row, void* state)
 {
     const auto* rows = static_cast<const Rows*>(state);
+    Datum values[MaxTupleAttributeNumber];
+    bool nulls[MaxTupleAttributeNumber];
     for (int i = 0; i < rows->result->setDesc->natts; i++) {
-        rows->values[i] = row->tts_values[rows->sources[i]];
-        rows->nulls[i] = row->tts_isnull[rows->sources[i]];
+        values[i] = row->tts_values[rows->sources[i]];
+        nulls[i] = row->tts_isnull[rows->sources[i]];
     }
-    tuplestore_putvalues(rows->result->setResult, rows->result->setDesc, rows->values, rows->nulls);
+    tuplestore_putvalues(rows->result->setResult, rows->result->setDesc, values, nulls);
 }
 
 } // namespace
@@ -59,14 +59,10 @@ PG_FUNCTION_INFO_V1(snowflake_stored_rows);
 PGDLLEXPORT Datum snowflake_stored_rows(PG_FUNCTION_ARGS)
 {
     pg::begin_rows(fcinfo, pg::kRowsAsExpected);
-    const auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    const auto count = static_cast<Size>(result->setDesc->natts);
     const Relation table = stored::open(PG_GETARG_OID(0));
-    Rows rows = {result, static_cast<int*>(palloc0(sizeof(int) * (count + 1))),
-                 static_cast<Datum*>(palloc0(sizeof(Datum) * (count + 1))),
-                 static_cast<bool*>(palloc0(sizeof(bool) * (count + 1)))};
-    for (int i = 0; i < result->setDesc->natts; i++)
-        rows.sources[i] = source_of(table, TupleDescAttr(result->setDesc, i));
+    Rows rows = {reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), {}};
+    for (int i = 0; i < rows.result->setDesc->natts; i++)
+        rows.sources[i] = source_of(table, TupleDescAttr(rows.result->setDesc, i));
     stored::read(table, take, &rows);
     table_close(table, NoLock);
     return Datum{0};
