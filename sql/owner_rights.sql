@@ -58,7 +58,9 @@ CREATE DOMAIN regress_of_super.d AS text;
 ALTER DOMAIN regress_of_super.d OWNER TO regress_eve;
 SELECT * FROM pg_temp.problems();
 DROP DOMAIN regress_of_super.d;
--- What only reads a table of the schema does not run there.
+-- What only reads a table of the schema, or draws from a sequence, does not run there.
+CREATE SEQUENCE regress_of_super.table_id_seq;
+GRANT ALL ON SEQUENCE regress_of_super.table_id_seq TO regress_eve;
 CREATE VIEW regress_of_ann.reads AS SELECT id FROM regress_of_super.t;
 ALTER VIEW regress_of_ann.reads OWNER TO regress_eve;
 CREATE FUNCTION regress_of_ann.counts() RETURNS bigint LANGUAGE sql RETURN (SELECT count(*) FROM regress_of_super.t);

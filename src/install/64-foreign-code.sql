@@ -33,7 +33,7 @@ others (role, does, revoked) AS (
     UNION ALL
     SELECT grantee, format('has %s on %s', privilege_type, pg_describe_object('pg_class'::regclass, t.oid, 0)),
            format('TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA %s', t.relnamespace::regnamespace) -- of their columns, too
-    FROM contents JOIN pg_class AS t ON classid = 'pg_class'::regclass AND t.oid = objid AND relkind <> 'S'
+    FROM contents JOIN pg_class AS t ON classid = 'pg_class'::regclass AND t.oid = objid
     CROSS JOIN LATERAL (SELECT relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = t.oid) AS a (acl)
     CROSS JOIN aclexplode(acl) WHERE privilege_type IN ('TRIGGER', 'REFERENCES') AND $2 = 0),
 objects (kind, name, role) AS (

@@ -244,7 +244,8 @@ subtest 'extensions in the template' => sub {
 	($status, $out, $err) =
 		run_shard($program, 'clone', $old, '--template', 'insta1', '--shards', '4', '--schema', 'insta{}');
 	my $installed = join '', map { "\n    extension $_ is installed in schema insta1, and .*\n    HINT:  .*" } 'btree_gist', 'citext';
-	ok($status == 3 && $err =~ /cannot have objects of extensions:$installed\n/, 'clone: all extensions in the template') or diag($err);
+	ok($status == 3 && $err =~ /cannot have objects of extensions:$installed\n/, 'clone: all extensions in the template')
+		or diag($err);
 	my @hints = $err =~ /^ +HINT:  (CREATE SCHEMA IF NOT EXISTS extensions; ALTER EXTENSION .*;)$/mg;
 	$node->safe_psql('old', "@hints CREATE FUNCTION insta1.of_it() RETURNS integer LANGUAGE sql RETURN 1; ALTER EXTENSION citext ADD FUNCTION insta1.of_it()");
 	($status, $out, $err) =

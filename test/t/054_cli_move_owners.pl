@@ -46,8 +46,8 @@ as_hostile(q{
 	CREATE FUNCTION ran(place text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$
 	BEGIN
 		-- replica: in a worker
-		RAISE LOG 'PLANTED % (%) as %', place, coalesce(NULLIF(current_setting('session_replication_role'), 'origin'), session_user),
-			current_user;
+		RAISE LOG 'PLANTED % (%) as %', place,
+			coalesce(NULLIF(current_setting('session_replication_role'), 'origin'), session_user), current_user;
 		RETURN 1;
 	END $$;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT next_id(), x integer CHECK (moved.ran('check') = 1), body text);
