@@ -100,6 +100,19 @@ Queues make_segment(Oid role)
     return queues;
 }
 
+/* A session that has just ended, with its connection, has its place for some milliseconds. */
+bool is_registered(BackgroundWorker& worker)
+{
+    for (int tries = 0; tries < 50; tries++) {
+        if (RegisterDynamicBackgroundWorker(&worker, &current.worker))
+            return true;
+        WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 20, PG_WAIT_EXTENSION);
+        ResetLatch(MyLatch);
+        CHECK_FOR_INTERRUPTS();
+    }
+    return false;
+}
+
 void register_worker(Oid role)
 {
     BackgroundWorker worker = {};
@@ -112,7 +125,7 @@ void register_worker(Oid role)
     snprintf(worker.bgw_name, sizeof(worker.bgw_name), "snowflake session of role %u", role);
     worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(current.segment));
     worker.bgw_notify_pid = MyProcPid;
-    if (!RegisterDynamicBackgroundWorker(&worker, &current.worker))
+    if (!is_registered(worker))
         ereport(ERROR,
                 (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
                  errmsg("no background worker is free for a session of role %s: "
