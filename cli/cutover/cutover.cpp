@@ -13,7 +13,7 @@ constexpr int kTries = 3;
 
 /* Opens the shards again after an error. Clients are told of it, and also if they cannot write
  * then. */
-void open_again(const std::string& error, const CutoverSteps& steps)
+void open_shards_again(const std::string& error, const CutoverSteps& steps)
 {
     try {
         steps.open_again();
@@ -26,7 +26,7 @@ void open_again(const std::string& error, const CutoverSteps& steps)
 {
     if (is_final)
         throw Failure(error + "\n" + steps.unknown);
-    open_again(error, steps);
+    open_shards_again(error, steps);
     throw Failure(error + "\n" + steps.opened + steps.hint);
 }
 
@@ -39,7 +39,7 @@ void Cutover::attempt(const CutoverSteps& steps) const
         try {
             return steps.close();
         } catch (const MustStartAnew& error) {
-            open_again(error.what(), steps);
+            open_shards_again(error.what(), steps);
             throw;
         } catch (const Late& late) {
             if (is_final)

@@ -9,7 +9,7 @@
 namespace
 {
 
-void replace(std::string& text, const std::string& mark, const std::string& name)
+void replace_mark(std::string& text, const std::string& mark, const std::string& name)
 {
     for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;)
         text.replace(at, mark.size(), name);
@@ -19,8 +19,8 @@ void replace(std::string& text, const std::string& mark, const std::string& name
 
 std::string Fence::sql(std::string text) const
 {
-    replace(text, "@record@", record);
-    replace(text, "@trigger@", trigger);
+    replace_mark(text, "@record@", record);
+    replace_mark(text, "@trigger@", trigger);
     return text;
 }
 

@@ -6,7 +6,7 @@
 namespace
 {
 
-void require_triggers(Connection& closed, const Fence& fence, bool leaves)
+void require_closed(Connection& closed, const Fence& fence, bool leaves)
 {
     const Result open = closed.query(fence.sql(R"(
         SELECT name, statement FROM @record@.missing_triggers('A') JOIN @record@.relations AS r ON r.oid = name
@@ -82,7 +82,7 @@ std::string find_written(Connection& closed, const Fence& fence, bool leaves,
 void require_unwritten(Connection& closed, const Fence& fence, bool leaves,
                        const std::string& other)
 {
-    require_triggers(closed, fence, leaves);
+    require_closed(closed, fence, leaves);
     const std::string later = later_sql(closed, fence, leaves);
     const Result opened = find_opened(closed, fence, leaves, later);
     if (opened.rows() == 0)

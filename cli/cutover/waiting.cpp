@@ -71,7 +71,7 @@ namespace
 
 /* The process waits itself, or its session of another role does. pg_blocking_pids() returns 0 for a
  * prepared transaction, which pg_locks has without a pid. */
-std::string describe_blockers(Connection& connection, int process, bool has_age)
+std::string blockers_of(Connection& connection, int process, bool has_age)
 {
     const Result found =
         connection.query("WITH waiting AS (SELECT pid, pg_blocking_pids(pid) AS blockers FROM "
@@ -95,7 +95,7 @@ std::string describe_blockers(Connection& connection, int process, bool has_age)
 
 std::string describe_blockers(Connection& connection, int process)
 {
-    return describe_blockers(connection, process, false);
+    return blockers_of(connection, process, false);
 }
 
 /* The connection is busy while it waits, so another one looks. Most calls wait for nobody: they
@@ -113,7 +113,7 @@ void lock_and_run_naming(Connection& connection, Clock::time_point deadline,
             observer = std::make_unique<Connection>(connection.dsn());
             withstand_settings(*observer);
         }
-        const std::string found = describe_blockers(*observer, connection.process_id(), true);
+        const std::string found = blockers_of(*observer, connection.process_id(), true);
         if (!found.empty())
             blockers = found;
     });
@@ -206,8 +206,8 @@ std::function<void()> late_at(const Connection& connection, Clock::time_point de
 namespace
 {
 
-void lock_and_run(Connection& connection, Clock::time_point deadline,
-                  const std::function<void()>& work, const std::string& end)
+void lock_run_and_end(Connection& connection, Clock::time_point deadline,
+                      const std::function<void()>& work, const std::string& end)
 {
     /* The lock timeout is short, and a pause of the same length follows: while we wait for a lock,
      * clients queue behind us; between two tries they continue. */
@@ -239,11 +239,11 @@ void lock_and_run(Connection& connection, Clock::time_point deadline,
 void lock_and_run(Connection& connection, Clock::time_point deadline,
                   const std::function<void()>& work)
 {
-    lock_and_run(connection, deadline, work, "COMMIT");
+    lock_run_and_end(connection, deadline, work, "COMMIT");
 }
 
 void lock_and_begin(Connection& connection, Clock::time_point deadline,
                     const std::function<void()>& work)
 {
-    lock_and_run(connection, deadline, work, "");
+    lock_run_and_end(connection, deadline, work, "");
 }

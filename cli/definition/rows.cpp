@@ -30,7 +30,7 @@ std::string marked(std::string kind, const std::string& sql, const Shard& shard,
     return entry.type + entry.sql;
 }
 
-std::string joined(std::vector<std::string> rows)
+std::string joined_rows(std::vector<std::string> rows)
 {
     /* The order of the server is that of OIDs. */
     std::sort(rows.begin(), rows.end());
@@ -56,7 +56,7 @@ std::vector<std::string> read_batch(Connection connection, const Shards& shards,
     }
     std::vector<std::string> texts;
     for (auto& some : rows)
-        texts.push_back(joined(std::move(some)));
+        texts.push_back(joined_rows(std::move(some)));
     return texts;
 }
 

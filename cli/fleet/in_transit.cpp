@@ -9,11 +9,9 @@
 namespace
 {
 
-using Kind = InTransit::Kind;
-
 /* A promoted standby has the state of the old server until it is opened, and lacks its slot: all
  * shards are closed there. So each shard is shown once. */
-bool is_open(const SplitState& split, const SplitShard& shard)
+bool is_shown_open(const SplitState& split, const SplitShard& shard)
 {
     if (split.step == SplitStep::prepared)
         return true;
@@ -23,14 +21,14 @@ bool is_open(const SplitState& split, const SplitShard& shard)
 }
 
 /* No shard is moving on a promoted standby that is not open yet: the old server shows it. */
-InTransit in_transit(const SplitState& split, const SplitShard& shard)
+InTransit split_in_transit(const SplitState& split, const SplitShard& shard)
 {
     return {static_cast<const Shard&>(shard),
             kSplitSchema,
             {},
-            Kind::split,
+            InTransit::Kind::split,
             shard.leaves && split.is_under_way() && split.is_home ? Phase::prepared : Phase::moved,
-            is_open(split, shard),
+            is_shown_open(split, shard),
             !split.is_new,
             split.is_new ? split.old_server : split.new_server,
             split.old_server.uri(),
@@ -56,7 +54,7 @@ InTransit in_transit(const MoveState& move, Phase phase, const std::string& sour
     return {move.shards.front(),
             move.name,
             move.shards,
-            Kind::move,
+            InTransit::Kind::move,
             phase,
             move.is_open(),
             move.is_of_source(),
@@ -106,7 +104,7 @@ std::vector<InTransit> read_in_transit(Connection& connection)
     find_lost(connection, found);
     if (const auto split = read_split(connection))
         for (const SplitShard& shard : read_split_shards(connection))
-            found.push_back(in_transit(*split, shard));
+            found.push_back(split_in_transit(*split, shard));
     return found;
 }
 
@@ -126,8 +124,9 @@ std::string move_command(const Shards& set, const std::string& from, const std::
 
 std::string command_of(const InTransit& shard, const std::string& option)
 {
-    return shard.kind == Kind::move ? move_command(shard.set, shard.from, shard.to, option)
-                                    : split_command(shard.from, shard.to, option);
+    return shard.kind == InTransit::Kind::move
+               ? move_command(shard.set, shard.from, shard.to, option)
+               : split_command(shard.from, shard.to, option);
 }
 
 std::string command_of(const SplitState& split, const std::string& option)
@@ -151,7 +150,7 @@ namespace
 
 InTransit whole_of(const SplitState& split)
 {
-    InTransit whole = in_transit(split, SplitShard());
+    InTransit whole = split_in_transit(split, SplitShard());
     whole.phase = split.is_under_way() ? Phase::prepared : Phase::moved;
     return whole;
 }
@@ -175,7 +174,7 @@ std::string next_command(const InTransit& shard)
 
 std::string next_commands(const InTransit& shard)
 {
-    const bool is_move = shard.kind == Kind::move;
+    const bool is_move = shard.kind == InTransit::Kind::move;
     const std::string what = is_move ? "move" : "split";
     const std::map<std::string, std::string> effects = {
         {"--resume", "goes on with the " + what},
@@ -210,7 +209,7 @@ std::string describe(const InTransit& shard)
     const std::string has = is_one ? ", has " : " have ";
     const std::string is = is_one ? ", is " : " are ";
     std::string text;
-    if (shard.kind == Kind::split)
+    if (shard.kind == InTransit::Kind::split)
         text = shard.shard.title() +
                (shard.motion() == Motion::moving
                     ? ", is moving: its server is being split"

@@ -76,7 +76,7 @@ char letter_of(const std::optional<MoveState>& record)
     return (record->is_reverse ? "PFMCRO" : "pfmcro")[static_cast<std::size_t>(record->step)];
 }
 
-Phase find(const std::string& records)
+Phase phase_in_table(const std::string& records)
 {
     for (const PhaseRow& row : kRows)
         if ((' ' + std::string(row.records) + ' ').find(' ' + records + ' ') != std::string::npos)
@@ -90,12 +90,12 @@ Phase phase_of(const std::optional<MoveState>& source, const std::optional<MoveS
 {
     return source && target && source->id != target->id
                ? Phase::faulty
-               : find({letter_of(source), letter_of(target)});
+               : phase_in_table({letter_of(source), letter_of(target)});
 }
 
 Phase phase_of(const MoveState& record)
 {
-    return find({letter_of(record)});
+    return phase_in_table({letter_of(record)});
 }
 
 const PhaseRow& row_of(Phase phase)

@@ -54,7 +54,7 @@ std::string told(const std::string& owner, const std::string& statement)
 }
 
 /* The name as pg_dump takes it: each part quoted. */
-std::string quoted(Connection& connection, const std::string& table)
+std::string quoted_parts(Connection& connection, const std::string& table)
 {
     const Result parts = connection.query(
         "SELECT nspname, relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace "
@@ -64,7 +64,7 @@ std::string quoted(Connection& connection, const std::string& table)
 }
 
 /* An array of SQL. */
-std::string oids_of(Connection& connection, const Names& tables)
+std::string array_of_oids(Connection& connection, const Names& tables)
 {
     return connection
         .query("SELECT ARRAY(SELECT name::regclass::oid FROM unnest($1::text[]) AS name)",
@@ -156,7 +156,7 @@ std::vector<TableDifference> compare_definitions(const Reader& writer, const Rea
 
 Obstacles find_unmakable(Connection& writer, Connection& follower, const Names& tables)
 {
-    const std::string oids = oids_of(writer, tables);
+    const std::string oids = array_of_oids(writer, tables);
     Obstacles found = find_needed_of_tables(writer, follower, oids);
     const Result owners =
         writer.query("SELECT coalesce(array_agg(pg_get_userbyid(relowner)), '{}'), "
@@ -183,7 +183,7 @@ void make_tables(Connection& writer, Connection& follower, const Names& tables)
                             "$1::regclass",
                             {table})
                      .text(0, 0)]
-            .push_back(quoted(writer, table));
+            .push_back(quoted_parts(writer, table));
     for (const auto& [owner, names] : by_owner) {
         const std::string definition = dump_tables(writer, names);
         begin_of_owner(follower, owner, timeouts::kTableLock);

@@ -15,7 +15,7 @@
 namespace
 {
 
-std::string lines_of(const std::vector<std::string>& tables)
+std::string indented_lines(const std::vector<std::string>& tables)
 {
     std::string lines;
     for (const std::string& table : tables)
@@ -95,7 +95,7 @@ void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t ma
     if (found.differences.empty()) {
         if (!found.unknown.empty())
             throw Failure("not all rows could be compared, and nothing was opened" +
-                          lines_of(found.unknown));
+                          indented_lines(found.unknown));
         if (written)
             note_definition(source, move, *written);
         if (!change.empty())
@@ -103,5 +103,6 @@ void compare_before_cutover(Servers& servers, const Move& move, std::uint64_t ma
         note_compared(servers, move);
         return;
     }
-    throw MustStartAnew("the rows differ, and nothing was opened", lines_of(found.differences));
+    throw MustStartAnew("the rows differ, and nothing was opened",
+                        indented_lines(found.differences));
 }

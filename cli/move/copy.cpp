@@ -26,7 +26,7 @@
 namespace
 {
 
-std::int64_t size_of(Connection& target, const Move& move)
+std::int64_t size_on_target(Connection& target, const Move& move)
 {
     const Result size =
         target.query("SELECT coalesce(sum(pg_table_size(oid)), 0)::bigint FROM pg_class "
@@ -326,7 +326,7 @@ void copy_shards(Servers& servers, const Move& move, const std::string& publishe
     copy.make_tables();
     laps.add("definition");
     copy.copy_rows(copy_jobs);
-    laps.add("rows", size_of(servers.target, move));
+    laps.add("rows", size_on_target(servers.target, move));
     copy.finish(index_jobs);
     laps.add("indexes, keys, triggers");
 }

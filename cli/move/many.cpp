@@ -40,7 +40,7 @@ using Entries = std::vector<Entry>;
  * again. */
 constexpr std::size_t kMostArchives = 200;
 
-MoveCommand command_of(const Entry& entry, const MoveOptions& options)
+MoveCommand move_command_of(const Entry& entry, const MoveOptions& options)
 {
     return {options, schemas_in(entry.shards), true};
 }
@@ -66,7 +66,7 @@ Entry make_entry(const MoveOptions& options, const ListedSet& one, bool begins)
 
 /* All of them, before the first move. Each look locks its shards as a move does, and releases it.
  * begin() looks again, because the last move of a list can begin hours later. */
-Obstacles find_obstacles(Entries& entries, const MoveOptions& options)
+Obstacles obstacles_of(Entries& entries, const MoveOptions& options)
 {
     std::atomic<std::size_t> next = 0;
     Capacity capacity;
@@ -81,7 +81,7 @@ Obstacles find_obstacles(Entries& entries, const MoveOptions& options)
             if (entries.size() > 1)
                 warn("looking for obstacles, set " + std::to_string(i + 1) + " of " +
                      std::to_string(entries.size()));
-            MoveCommand command = command_of(entries[i], entries[i].options);
+            MoveCommand command = move_command_of(entries[i], entries[i].options);
             for (Obstacle& obstacle : command.find_obstacles(capacity)) {
                 obstacle.server = short_title_of(entries[i].shards) + ", " + obstacle.server;
                 found.push_back(obstacle);
@@ -106,7 +106,7 @@ Obstacles find_too_few_for_reverse(const Entries& entries)
     Capacity capacity;
     for (const Entry& entry : entries) {
         try {
-            command_of(entry, in_direction(entry.options)).add_reverse(capacity);
+            move_command_of(entry, in_direction(entry.options)).add_reverse(capacity);
         } catch (const Failure&) {
             /* The undo of that set reports it. The others can be undone. */
         }
@@ -194,7 +194,7 @@ void move_one(Entry& entry)
     const Prefix prefix(short_title_of(entry.shards) + ": ");
     std::string reached;
     try {
-        MoveCommand command = command_of(entry, in_direction(entry.options));
+        MoveCommand command = move_command_of(entry, in_direction(entry.options));
         command.use(std::exchange(entry.tried, nullptr));
         try {
             entry.differs = command.execute() == kFound;
@@ -279,7 +279,7 @@ int move_many(const MoveOptions& options)
     for (const ListedSet& one : read_list(options, begins))
         entries.push_back(make_entry(options, one, begins));
     if (begins) {
-        const auto obstacles = find_obstacles(entries, options);
+        const auto obstacles = obstacles_of(entries, options);
         if (options.is_dry_run || !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     } else if (options.is_undone && options.is_reversible) {

@@ -14,7 +14,7 @@ namespace
 
 /* The column by its name, because versions of PgBouncer differ in their columns; empty if there is
  * none. */
-std::string column(const Result& rows, int row, const std::string& name)
+std::string text_in(const Result& rows, int row, const std::string& name)
 {
     const int number = rows.column(name);
     return number < 0 ? "" : rows.text(row, number);
@@ -30,7 +30,7 @@ struct ConsoleError : Failure {
 int find_row(const Result& rows, const std::string& name, const std::string& value)
 {
     for (int i = 0; i < rows.rows(); i++)
-        if (column(rows, i, name) == value)
+        if (text_in(rows, i, name) == value)
             return i;
     return -1;
 }
@@ -117,7 +117,7 @@ std::string PgBouncer::version()
     const Result version = run("SHOW VERSION");
     const auto found = version.rows() == 0
                            ? std::vector<std::string>()
-                           : match(column(version, 0, "version"), "^PgBouncer ([0-9.]+)");
+                           : match(text_in(version, 0, "version"), "^PgBouncer ([0-9.]+)");
     return found.empty() ? "" : found[1];
 }
 
@@ -125,14 +125,14 @@ std::string PgBouncer::setting(const std::string& key)
 {
     const Result config = run("SHOW CONFIG");
     const int row = find_row(config, "key", key);
-    return row < 0 ? "" : column(config, row, "value");
+    return row < 0 ? "" : text_in(config, row, "value");
 }
 
 void PgBouncer::for_each_alias(const std::function<void(const Result& rows, int row)>& work)
 {
     const Result databases = run("SHOW DATABASES");
     for (int i = 0; i < databases.rows(); i++)
-        if (pooler_.aliases.count(column(databases, i, "name")) > 0)
+        if (pooler_.aliases.count(text_in(databases, i, "name")) > 0)
             work(databases, i);
 }
 
@@ -140,8 +140,8 @@ std::map<std::string, Address> PgBouncer::places()
 {
     std::map<std::string, Address> places;
     for_each_alias([&](const Result& rows, int i) {
-        places[column(rows, i, "name")] = {column(rows, i, "host"), column(rows, i, "port"),
-                                           column(rows, i, "database")};
+        places[text_in(rows, i, "name")] = {text_in(rows, i, "host"), text_in(rows, i, "port"),
+                                            text_in(rows, i, "database")};
     });
     return places;
 }
@@ -154,16 +154,16 @@ std::map<std::string, Aliases> PgBouncer::with_session_pooling()
     const std::string mode = setting("pool_mode");
     std::map<std::string, Aliases> found;
     for_each_alias([&](const Result& rows, int i) {
-        const std::string own = column(rows, i, "pool_mode");
+        const std::string own = text_in(rows, i, "pool_mode");
         if ((own.empty() ? mode : own) == "session")
-            found[""].insert(column(rows, i, "name"));
+            found[""].insert(text_in(rows, i, "name"));
     });
     const Result pools = run("SHOW POOLS");
     for (int i = 0; i < pools.rows(); i++)
-        if (const std::string alias = column(pools, i, "database");
-            column(pools, i, "pool_mode") == "session" && pooler_.aliases.count(alias) > 0 &&
+        if (const std::string alias = text_in(pools, i, "database");
+            text_in(pools, i, "pool_mode") == "session" && pooler_.aliases.count(alias) > 0 &&
             found[""].count(alias) == 0)
-            found[column(pools, i, "user")].insert(alias);
+            found[text_in(pools, i, "user")].insert(alias);
     return found;
 }
 
@@ -171,7 +171,7 @@ int PgBouncer::connections()
 {
     int count = 0;
     for_each_alias([&](const Result& rows, int i) {
-        count += std::stoi(column(rows, i, "current_connections"));
+        count += std::stoi(text_in(rows, i, "current_connections"));
     });
     return count;
 }
@@ -180,8 +180,8 @@ Aliases PgBouncer::find_paused()
 {
     Aliases paused;
     for_each_alias([&](const Result& rows, int i) {
-        if (column(rows, i, "paused") == "1")
-            paused.insert(column(rows, i, "name"));
+        if (text_in(rows, i, "paused") == "1")
+            paused.insert(text_in(rows, i, "name"));
     });
     return paused;
 }

@@ -47,7 +47,7 @@ std::string why_disconnected(const std::string& pooler, int source, int target,
     return "";
 }
 
-bool has_query(const std::string& text, const Aliases& aliases)
+bool has_query_in(const std::string& text, const Aliases& aliases)
 {
     for (const auto& [alias, lines] : lines_of(text, aliases))
         if (std::any_of(lines.begin(), lines.end(),
@@ -131,7 +131,7 @@ Edit Routers::edit_of(const PgBouncer& bouncer, const Address& place)
          * if somebody has changed the file since. */
         if (made.before != text || made.place != place.text())
             made = {text, place.text(), with_place(text, bouncer.pooler().aliases, place),
-                    has_query(text, bouncer.pooler().aliases)};
+                    has_query_in(text, bouncer.pooler().aliases)};
         return made.after;
     };
 }
@@ -144,8 +144,8 @@ void Routers::tell_of_disconnected(const Connection& source, const Connection& t
         try {
             version = bouncer.version();
             why = why_disconnected(version, source.version(), target.version(), [&] {
-                return has_query(host_of(bouncer).read(bouncer.pooler().file),
-                                 bouncer.pooler().aliases);
+                return has_query_in(host_of(bouncer).read(bouncer.pooler().file),
+                                    bouncer.pooler().aliases);
             });
         } catch (const Failure&) {
             continue; /* an obstacle, which says it */

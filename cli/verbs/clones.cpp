@@ -66,7 +66,7 @@ void claim(Connection& connection, const Batch& batch)
     connection.query(claim_sql(connection, shards));
 }
 
-bool is_claimed(Connection& connection, const Batch& batch)
+bool has_claim(Connection& connection, const Batch& batch)
 {
     try {
         claim(connection, batch);
@@ -105,7 +105,7 @@ public:
     /* If one of them cannot be claimed, each is claimed by itself: those before it are made. */
     void make_all(const Batch& batch, Progress& progress)
     {
-        const bool is_claimed = ::is_claimed(*connection_, batch);
+        const bool is_claimed = has_claim(*connection_, batch);
         for (ShardState* target : batch) {
             if (has_failed_)
                 return;

@@ -36,7 +36,7 @@ std::pair<Sides, Sides> read_sides(ServerSet& servers)
     return sides;
 }
 
-std::string hint(const InTransit& move)
+std::string hint_for(const InTransit& move)
 {
     /* The publisher has the rows of clients in both cases. Reverse replication can only be ended;
      * before the cutover the copy can be made again. */
@@ -59,7 +59,8 @@ void compare(ServerSet& servers, const Side& publisher, const Side& follower,
         compare_with_follower(publishing, copy, tables_of(publishing, {shard}), slot);
     for (const std::string& difference : found.differences)
         compared.findings.push_back(
-            {copy.address().text(), {"rows", "schema " + shard.schema, difference, hint(move)}});
+            {copy.address().text(),
+             {"rows", "schema " + shard.schema, difference, hint_for(move)}});
     for (const std::string& unknown : found.unknown)
         warn(visible(unknown));
     compared.is_all = compared.is_all && found.unknown.empty();

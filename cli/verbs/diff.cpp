@@ -79,7 +79,7 @@ std::vector<DifferentShards> find_all_different(ServerSet& servers, const Templa
 }
 
 /* Such a table is in no dump, so nothing of it is compared. */
-bool warn_of(const std::vector<OutsideChildren>& incomplete)
+bool warn_all(const std::vector<OutsideChildren>& incomplete)
 {
     for (const OutsideChildren& one : incomplete)
         warn(one.shard.title() + ": " + one.problem + ", nor is it compared\nHINT:  " + one.hint);
@@ -126,7 +126,7 @@ int diff_shards(const DiffOptions& options)
         const std::size_t failed = tell(found.errors);
         compared -= failed;
         is_all = is_all && failed == 0;
-        is_incomplete = warn_of(incomplete) || is_incomplete;
+        is_incomplete = warn_all(incomplete) || is_incomplete;
         for (const DifferentShard& different : found.shards) {
             numbers.insert(different.shard.number);
             add(table, server, different);
