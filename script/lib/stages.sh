@@ -59,9 +59,10 @@ stage_tap() {
 }
 
 # Clusters of the TAP tests are copies of these. snowflake-shard tells servers apart by their system identifiers, so there are
-# three: as many servers as most tests have. Locale and arguments are those of Cluster.pm.
+# three: as many servers as most tests have. Locale and arguments are those of Cluster.pm. pg_dump reads all comments, also
+# those of PostgreSQL's own objects, and writes none of these: without them it takes a seventh less of the processor time.
 make_templates() {
-    local number
+    local number database
     export SNOWFLAKE_TEST_TEMPLATES=$workdir/templates
     mkdir -- "$SNOWFLAKE_TEST_TEMPLATES" 2>/dev/null || return 0
     give_away "$SNOWFLAKE_TEST_TEMPLATES"
@@ -69,6 +70,10 @@ make_templates() {
         unprivileged env -u LC_ALL LC_MESSAGES=C initdb -D "$SNOWFLAKE_TEST_TEMPLATES/$number" -A trust -N \
             >"$workdir/initdb.log" ||
             die "initdb failed: $(<"$workdir/initdb.log")"
+        for database in template1 postgres; do
+            printf '%s\n' 'DELETE FROM pg_description' 'VACUUM FULL pg_description' |
+                unprivileged postgres --single -F -D "$SNOWFLAKE_TEST_TEMPLATES/$number" "$database" >"$workdir/initdb.log" 2>&1
+        done
     done
 }
 
