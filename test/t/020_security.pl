@@ -260,13 +260,11 @@ my $places = q{
 	CREATE POLICY planted ON %1$s.rows USING (%1$s.ran('policy') = 1);
 	CREATE VIEW %1$s.snowflake_shards AS SELECT %1$s.ran('view') AS shard;
 };
-# A schema of the hostile role with these tables. With $shard it is a shard, too, and core's names
-# are planted in it, for a session that has it first in its search_path while it deparses.
+# A schema of the hostile role with these tables. With $shard it is a shard, too.
 sub hostile_schema
 {
 	my ($schema, $shard) = @_;
 	as('hostile', "CREATE SCHEMA $schema; " . sprintf($places =~ s/%(?!1\$s)/%%/gr, $schema));
-	plant_core($schema) if defined $shard;
 	as('hostile', qq{
 		CREATE TABLE $schema.wide (id bigint CHECK ($schema.ran('check', id) = id), body text);
 		INSERT INTO $schema.wide VALUES (1), (2);
