@@ -224,11 +224,14 @@ FROM dependents WHERE (pg_identify_object(refclassid, refobjid, 0)).type NOT LIK
 -- extension, with its objects in all schemas. $1: names as SQL writes them; one that leads to no schema has none. Rows: the problem, and the
 -- statement that mends it. An extension in schema public stays in the database's search_path.
 WITH schemas AS (SELECT oid, nspname FROM pg_namespace WHERE oid = ANY (ARRAY(SELECT to_regnamespace(name) FROM unnest($1::text[]) AS name))),
+-- MATERIALIZED: else they are looked for again for each object of each extension.
+objects AS MATERIALIZED (
+    SELECT classid, objid, schemas.oid AS schema FROM schemas JOIN pg_depend ON refclassid = 'pg_namespace'::regclass AND refobjid = schemas.oid
+    UNION ALL SELECT 'pg_namespace'::regclass, oid, oid FROM schemas),
 members AS (
     SELECT refobjid AS extension, type, identity, row_number() OVER (PARTITION BY refobjid ORDER BY type, identity) AS place,
            count(*) OVER (PARTITION BY refobjid) AS number
-    FROM (SELECT d.classid, d.objid, schemas.oid AS schema FROM schemas JOIN pg_depend AS d ON d.refclassid = 'pg_namespace'::regclass AND d.refobjid = schemas.oid
-          UNION ALL SELECT 'pg_namespace'::regclass, oid, oid FROM schemas) AS o
+    FROM objects AS o
     JOIN pg_depend AS e USING (classid, objid)
     JOIN pg_extension AS x ON e.refclassid = x.tableoid AND e.refobjid = x.oid AND x.extnamespace <> o.schema
     CROSS JOIN LATERAL pg_identify_object(classid, objid, 0)
