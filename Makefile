@@ -216,8 +216,9 @@ model: test/model/model test/model/model_move
 test/model/model: test/model/generator/model.cpp
 	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Isrc $(WRITE_HEADERS) $< -o $@
 
-test/model/model_move: test/model/model_move.cpp test/unit/cli/fleet/phase.o
-	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Icli $(WRITE_HEADERS) $< test/unit/cli/fleet/phase.o -o $@
+MODEL_OBJS = test/unit/cli/fleet/phase.o test/unit/cli/program/next.o
+test/model/model_move: test/model/model_move.cpp $(MODEL_OBJS)
+	$(CXX) -std=c++17 -O2 $(TEST_DEBUG) $(OWN_WARNINGS) -Icli $(WRITE_HEADERS) $< $(MODEL_OBJS) -o $@
 
 # The client that hunts duplicates, against a running server.
 .PHONY: stress

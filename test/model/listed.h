@@ -12,16 +12,16 @@
 namespace model
 {
 
-template <typename State, typename StepText>
+template <typename State>
 void print_step(const State& before, const State& after, const std::string& server,
-                const StepText& step)
+                const char* text, const char* statements)
 {
     State was = before;
     State is = after;
     was.command = is.command = {};
     const bool is_idle = std::memcmp(&was, &is, sizeof was) == 0;
-    std::cout << (is_idle ? "idle\t" : "step\t") << server << '\t' << step.text << '\t'
-              << step.statements << '\n';
+    std::cout << (is_idle ? "idle\t" : "step\t") << server << '\t' << text << '\t' << statements
+              << '\n';
 }
 
 /* Commands that come before, one of which may be killed. */
@@ -53,10 +53,11 @@ inline void print_steps(const ListedMove& listed)
     }
     const auto print = [](const State& before, const State& after, Action action) {
         const Statement sent = statement_of(before);
-        const StepText& step = text_of(sent.step);
+        const program::StepRow& step = row_of(sent.step);
         if (action.kind == Kind::step)
             print_step(before, after,
-                       step.side == Side::routers ? "pooler" : name_of(server_of(sent)), step);
+                       step.side == Side::routers ? "pooler" : name_of(server_of(sent)), step.text,
+                       statements_of(step.step));
     };
     std::cout << "verb\t" << listed.title << '\n';
     run_command(state, listed.verb, 0, guards, print);
@@ -79,7 +80,8 @@ inline void print_steps(const ListedSplit& listed)
     const auto print = [](const State& before, const State& after, Action action) {
         const StepText& step = text_of(before.command.at);
         if (action.kind == Kind::step && step.side != Side::routers)
-            print_step(before, after, step.side == Side::old ? "one" : "two", step);
+            print_step(before, after, step.side == Side::old ? "one" : "two", step.text,
+                       step.statements);
     };
     std::cout << "verb\t" << listed.title << '\n';
     run_command(state, listed.verb, guards, print);

@@ -14,10 +14,11 @@
  *   model_move --steps    prints the steps of each verb, which test/gaps/model.pl compares with the
  *                         statements of the command
  *
- * Real: the phase of two records of a move, and the act of a verb in it (cli/fleet/phase.cpp).
+ * Real: the phase of two records of a move, and the act of a verb in it (cli/fleet/phase.cpp); the
+ * order of the steps of a move (cli/program).
  *
- * Written again: the order of the steps (program.h, following.h, after cli/move, cli/cutover and
- * cli/split) and the effect of each statement (statements.h, after cli/sql).
+ * Written again: the order of the steps of a split (split/program.h, after cli/split) and the
+ * effect of each statement (statements.h, after cli/sql).
  *
  * Simplified without loss:
  *  - A set is one table with one sequence; of a split, one shard leaves and one stays. Rows have no

@@ -161,12 +161,12 @@ inline void begin(State& state, std::size_t from, Verb verb, const Guards& guard
     command.is_running = true;
     command.verb = verb;
     command.from = static_cast<Byte>(is_undo(verb) ? 1 - from : from);
-    /* finish_reverse() in MoveCommand::execute() */
+    /* MoveCommand::execute() calls finish_reverse() first. */
     const std::size_t source = guards.repairs_both ? from : command.from;
     if (phase_of(state, source) == Phase::turning && guards.repairs_target) {
         run_statement(state, {Step::repair, static_cast<Byte>(source), 0}, guards);
     }
-    command.at = Program{state, guards}.first(act);
+    command.at = first_step(state, act, guards);
     if (command.at == Step::done || command.at == Step::failed)
         end_sessions(state);
 }
@@ -184,7 +184,7 @@ inline void leave_running(State& state)
     const Statement sent = statement_of(state);
     if (!is_sent(state))
         return;
-    if (text_of(sent.step).side == Side::keeper)
+    if (row_of(sent.step).side == Side::keeper)
         state.keeping = sent;
     else
         state.running[server_of(sent)] = sent;

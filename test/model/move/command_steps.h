@@ -1,7 +1,8 @@
 /* A step of the command: whether it is possible, its statement, and its failure. */
 #pragma once
 
-#include "following.h"
+#include "statements.h"
+#include "view.h"
 
 namespace model::moves
 {
@@ -27,7 +28,7 @@ inline void end_sessions(State& state)
 inline bool is_busy(const State& state, Statement sent)
 {
     const std::size_t server = server_of(sent);
-    switch (text_of(sent.step).side) {
+    switch (row_of(sent.step).side) {
     case Side::source:
     case Side::target:
         return state.running[server].step != Step::none && !state.is_left[server];
@@ -132,7 +133,7 @@ inline void fail(State& state, bool is_late, const Guards& guards)
     command.giving_up = is_retried ? GivingUp::to_try_again : GivingUp::to_end;
     command.has_opening = 0;
     command.writers = command.position = 0;
-    command.at = Program{state, guards}.lower_fence();
+    command.at = first_of_lowering(state, guards);
 }
 
 /* Behind a step: the next one, or the end. */
@@ -141,11 +142,11 @@ inline void go_on(State& state, const Guards& guards)
     Command& command = state.command;
     if (command.at == Step::resume_clients && command.giving_up == GivingUp::to_try_again) {
         ++command.tries;
-        command.at = Program{state, guards}.after_lowering();
+        command.at = next_step(state, guards);
         command.giving_up = GivingUp::no;
         return;
     }
-    command.at = Program{state, guards}.following();
+    command.at = next_step(state, guards);
     if (command.at == Step::done || command.at == Step::failed)
         end_sessions(state);
 }
@@ -221,7 +222,7 @@ inline void note_end(State& state)
 inline void do_step(State& state, const Guards& guards)
 {
     const Statement sent = statement_of(state);
-    const Side side = text_of(sent.step).side;
+    const Side side = row_of(sent.step).side;
     const std::size_t server = server_of(sent);
     if (side != Side::routers && !has_session(state, server)) {
         fail(state, false, guards);

@@ -12,12 +12,17 @@
 namespace model::moves
 {
 
+inline ::Step step_of(const Record& record)
+{
+    return static_cast<::Step>(static_cast<int>(record.step) - 1);
+}
+
 inline std::optional<MoveState> move_state(const Record& record)
 {
     if (record.step == RecordStep::none)
         return {};
     MoveState state = {};
-    state.step = static_cast<::Step>(static_cast<int>(record.step) - 1);
+    state.step = step_of(record);
     state.is_reverse = record.is_reverse;
     state.is_equal = record.is_equal;
     state.is_held = record.is_held;
@@ -103,6 +108,11 @@ inline ::Verb verb_of(Verb verb)
         break;
     }
     return ::Verb::complete;
+}
+
+inline program::Wish wish_of(const Command& command)
+{
+    return {verb_of(command.verb), is_reversible(command.verb), command.giving_up};
 }
 
 inline bool is_possible(Act act)

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "program/next.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -93,8 +95,9 @@ enum class Verb : Byte {
     complete,
 };
 
-/* The steps of the command, see steps.h. */
-enum class Step : Byte;
+using program::GivingUp;
+using program::Side;
+using program::Step;
 
 /* A statement with the values that it sends. */
 struct Statement {
@@ -102,8 +105,6 @@ struct Statement {
     Byte from; /* server */
     Byte value;
 };
-
-enum class GivingUp : Byte { no, to_try_again, to_end };
 
 struct Command {
     Byte is_running;

@@ -215,7 +215,7 @@ inline bool is_asynchronous(Step step)
 
 inline std::size_t server_of(Statement sent)
 {
-    const Side side = text_of(sent.step).side;
+    const Side side = row_of(sent.step).side;
     if (sent.step == Step::drop_closed || sent.step == Step::drop_closed_alone)
         return sent.value == 0 ? sent.from : 1U - sent.from;
     return side == Side::target ? 1U - sent.from : sent.from;
@@ -233,7 +233,7 @@ inline bool has_effect(Step step)
     case Step::remove_rehearsal:
         return false;
     default:
-        const Side side = text_of(step).side;
+        const Side side = row_of(step).side;
         return side != Side::routers && side != Side::none;
     }
 }
@@ -247,7 +247,7 @@ inline bool is_refused(const State& state, Statement sent)
     return !has_record && (sent.step == Step::keep_options || sent.step == Step::write_compared ||
                            sent.step == Step::write_moved || sent.step == Step::reset_record ||
                            (sent.step >= Step::make_triggers && sent.step <= Step::lift &&
-                            text_of(sent.step).side != Side::target));
+                            row_of(sent.step).side != Side::target));
 }
 
 inline void run_statement(State& state, Statement sent, const Guards& guards)

@@ -40,7 +40,7 @@ inline std::string text_of(Verb verb)
 
 inline std::string text_of(Statement sent)
 {
-    const StepText& step = text_of(sent.step);
+    const program::StepRow& step = row_of(sent.step);
     if (step.side == Side::routers || step.side == Side::none)
         return step.text;
     return name_of(server_of(sent)) + ": " + step.text;
@@ -62,7 +62,7 @@ inline std::string step_text(const State& before, const State& after, Action act
     case Kind::step: {
         const Statement sent = statement_of(before);
         const bool is_lost =
-            text_of(sent.step).side != Side::routers && !has_session(before, server_of(sent));
+            row_of(sent.step).side != Side::routers && !has_session(before, server_of(sent));
         return text_of(sent) + (is_lost ? ": the connection is lost" : "") +
                (after.command.is_running ? "" : "; the command ends");
     }
