@@ -1,6 +1,6 @@
 /* The command move on a set of shards: move.cpp reads the command line and finds out the work,
- * forward.cpp has a move, a resumed move and an undo, ends.cpp has abort and complete, refusal.cpp
- * the errors with the next commands. */
+ * forward.cpp has a move, a resumed move and an undo, ends.cpp has the checks of abort and
+ * complete, refusal.cpp the errors with the next commands. */
 
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "move/capacity.h"
 #include "move/obstacles.h"
 #include "move/rehearsal.h"
+#include "move/run.h"
 #include "move/sets.h"
 #include "move/session.h"
 #include "move/state.h"
@@ -61,6 +62,10 @@ public:
 private:
     /* Read anew each time, because each step changes the records. */
     Standing standing() { return {session_.servers, move_}; }
+    Context context()
+    {
+        return {session_.servers, move_, cutover_, {verb(), options_.is_reversible}};
+    }
 
     Verb verb() const;
     /* The phase in the direction in which the user names the servers. */
@@ -71,8 +76,8 @@ private:
     int go_on(const Standing& now);
     int go_on();
     int lead_there(const Standing& now);
-    int abort(const Standing& now);
-    int complete(const Standing& now);
+    int abort(const Standing& now, Act act);
+    int complete(const Standing& now, Act act);
     [[noreturn]] void refuse(const Standing& now);
 
     void require_there();
@@ -87,8 +92,6 @@ private:
     std::string tell_of_late_change();
     std::vector<std::string> compare_as_opened(std::optional<Connection>& snapshot);
     int end_source(const std::string& rest, bool was_compared);
-    void remove_copy(const Standing& now);
-    void drop_closed(Connection& closed);
 
     /* The state of the set by both records, with the servers as they were given; not of one that
      * has no record. */

@@ -10,6 +10,7 @@
 #include "cutover/waiting.h"
 #include "move/fence.h"
 #include "move/fingerprint.h"
+#include "move/run.h"
 #include "postgres/settings.h"
 #include "postgres/skipped.h"
 
@@ -210,10 +211,7 @@ std::int64_t cut_over(Servers& servers, const Move& move, Connection& snapshot, 
     std::int64_t blocked = 0;
     CutoverSteps steps;
     steps.close = [&] { blocked = try_cutover(servers, move, snapshot, keeper, cutover); };
-    steps.open_again = [&] {
-        lower_fence(source, move, limits.deadline());
-        cutover.routers.resume();
-    };
+    steps.open_again = [&] { open_again(servers, move, cutover); };
     steps.catch_up = [&] {
         await_answer(target);
         await_answer(snapshot);

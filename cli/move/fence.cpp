@@ -127,27 +127,3 @@ void raise_fence(Connection& source, Connection& keeper, const Move& move,
         fence.marker = marker.text(0, 0);
     });
 }
-
-/* setval() in lift() is not rolled back. So the marker is erased first: a command that goes on from
- * there closes all sequences again, and sends a new one. The triggers refuse rows until the last
- * commit, so a failure in between is harmless. */
-void lower_fence(Connection& source, const Move& move, Clock::time_point deadline)
-{
-    /* A source that hangs is given up at the deadline, so that the error below tells
-     * the user of the fence. */
-    const Watch watch(source, late_at(source, deadline));
-    try {
-        if (require_state(source, move).step != Step::fenced)
-            return;
-        lock_and_run(source, deadline, [&] { write_step(source, move, Step::fenced); });
-        release_sequences(source, move.fence(), deadline);
-        lock_and_run(source, deadline, [&] {
-            source.query(move.sql("SELECT @move@.lift()"));
-            write_step(source, move, Step::prepared);
-        });
-    } catch (const Failure& error) {
-        throw Failure("the source may still be fenced, and closed to every write, until --resume "
-                      "or --abort: " +
-                      std::string(error.what()));
-    }
-}

@@ -40,6 +40,3 @@ void require_published_tables(Connection& source, const Move& move);
  * subscription writes to one. */
 void raise_fence(Connection& source, Connection& keeper, const Move& move,
                  const std::string& target, Clock::time_point deadline, FenceTry& fence);
-/* Opens the source again. The target must not be open, and be locked. An error says that the fence
- * still stands. Does nothing if no fence stands. */
-void lower_fence(Connection& source, const Move& move, Clock::time_point deadline);

@@ -21,11 +21,11 @@ int MoveCommand::go_on()
 {
     note_interrupts();
     const bool is_undo = standing().is_undo();
-    is_recorded_ = standing().source.has_value();
+    is_recorded_ = standing().source().has_value();
     try {
         /* Keeps the options of an interrupted move. prepare_source() keeps the options of a new
          * one. */
-        if (const Standing now = standing(); now.source && now.source->is_of_source())
+        if (const Standing now = standing(); now.source() && now.source()->is_of_source())
             keep_options(now);
         std::optional<Connection> snapshot; /* of the target's rows when the cutover opened it */
         if (!standing().is_cut_over()) {
@@ -63,8 +63,8 @@ int MoveCommand::go_on()
  * is made before the fence, because it waits for running transactions. */
 void MoveCommand::keep_options(const Standing& now)
 {
-    if (options_.is_reversible && !now.source->is_reversible) {
-        if (now.source->step != Step::prepared)
+    if (options_.is_reversible && !now.source()->is_reversible) {
+        if (now.source()->step != Step::prepared)
             throw Failure("--reversible comes too late: the cutover has begun without it");
         make_reversible(source_, move_);
     }
@@ -238,7 +238,8 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
      * from the source any more when reverse replication begins: rows would go in a circle. */
     drop_subscription(target_, move_, limits_.deadline());
     end_check_of_replicated_rows(target_, move_.shards, limits_.deadline());
-    drop_slot_and_publication(source_, move_, limits_.deadline());
+    drop_slot_of(source_, move_, limits_.deadline());
+    drop_publication(source_, move_);
     if (!is_equal)
         rest += ", rows differ";
     return end_source(rest, snapshot && is_equal);
@@ -248,7 +249,7 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
 int MoveCommand::end_source(const std::string& rest, bool was_compared)
 {
     std::string problem;
-    if (const auto source = standing().source; source && source->is_reversible) {
+    if (const auto source = standing().source(); source && source->is_reversible) {
         problem = make_reverse(session_.servers, move_, target_dsn_, routers_.routing(), limits_);
         if (problem.empty())
             return end(done() + kWithReverse + rest, rest.empty());

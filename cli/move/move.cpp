@@ -61,8 +61,8 @@ Routing MoveCommand::routing()
                                                          !is_one_of_many_ && move_.is_one()));
     const Standing now = standing();
     const bool leads = act_of(phase(now), verb()) == Act::goes_on && !options_.is_dry_run;
-    if (now.source && now.source->is_of_source())
-        add_kept_routing(source_, move_.name, leads, leads && now.source->step != Step::moved,
+    if (now.source() && now.source()->is_of_source())
+        add_kept_routing(source_, move_.name, leads, leads && now.source()->step != Step::moved,
                          routing);
     else if (verb() == Verb::complete && now.phase() == Phase::reverse)
         add_kept_routing(target_, move_.name, false, false,
@@ -125,8 +125,8 @@ int MoveCommand::lead_there(const Standing& now)
 void MoveCommand::add_reverse(Capacity& capacity)
 {
     const Standing now = standing();
-    if (now.phase() != Phase::moved && now.source && now.source->is_of_source() &&
-        (now.source->is_reversible || options_.is_reversible))
+    if (now.phase() != Phase::moved && now.source() && now.source()->is_of_source() &&
+        (now.source()->is_reversible || options_.is_reversible))
         capacity.add_reverse(session_.servers, has_slot(target_, move_.back_slot));
 }
 
@@ -192,8 +192,11 @@ int MoveCommand::begin(const Standing& now)
         capacity.tell(obstacles);
     if (options_.is_dry_run || !obstacles.empty())
         return print_obstacles(obstacles, options_.json);
-    if (now.phase() == Phase::undone)
-        drop_closed(target_);
+    if (now.phase() == Phase::undone) {
+        Context context = this->context();
+        context.now.emplace(session_.servers, move_);
+        steps::drop_old(context);
+    }
     return go_on();
 }
 
@@ -226,7 +229,7 @@ Verb MoveCommand::verb() const
 Phase MoveCommand::phase(const Standing& now)
 {
     const bool is_undo = verb() == Verb::undo; /* its servers are exchanged */
-    const Phase phase = is_undo ? phase_of(now.target, now.source) : now.phase();
+    const Phase phase = is_undo ? phase_of(now.target(), now.source()) : now.phase();
     if (phase != Phase::none)
         return phase;
     const bool has_left =
@@ -248,7 +251,8 @@ int MoveCommand::execute()
         for (Connection* connection : {&source_, &target_})
             require_trusted_schema(*connection, move_.name);
     const Standing now = standing();
-    switch (act_of(phase(now), verb())) {
+    const Act act = act_of(phase(now), verb());
+    switch (act) {
     case Act::begins:
     case Act::objects:
         return begin(now);
@@ -258,9 +262,9 @@ int MoveCommand::execute()
         return lead_there(now);
     case Act::aborts:
     case Act::discards:
-        return abort(now);
+        return abort(now, act);
     case Act::drops:
-        return complete(now);
+        return complete(now, act);
     case Act::nothing:
         require_there();
         return end("dropped");

@@ -7,8 +7,8 @@
 
 InTransit MoveCommand::in_transit(const Standing& now)
 {
-    const bool by_source = now.source.has_value();
-    const MoveState& state = by_source ? *now.source : *now.target;
+    const bool by_source = now.source().has_value();
+    const MoveState& state = by_source ? *now.source() : *now.target();
     std::string from = without_secrets(options_.from);
     std::string to = without_secrets(options_.to);
     const Phase phase = now.phase();
@@ -17,19 +17,19 @@ InTransit MoveCommand::in_transit(const Standing& now)
         !is_address_of(state.other, by_source ? target_ : source_))
         (by_source ? to : from) = state.other.uri();
     if (phase == Phase::opposite)
-        return ::in_transit(state, phase_of(now.target, now.source), to, from);
+        return ::in_transit(state, phase_of(now.target(), now.source()), to, from);
     return ::in_transit(state, phase, from, to);
 }
 
 std::string MoveCommand::next()
 {
     const Standing now = standing();
-    return now.source || now.target ? next_command(in_transit(now)) : "";
+    return now.source() || now.target() ? next_command(in_transit(now)) : "";
 }
 
 std::string MoveCommand::hint(const Standing& now)
 {
-    if (now.source || now.target) {
+    if (now.source() || now.target()) {
         const std::string next = next_commands(in_transit(now));
         return next.empty() ? "" : "\nHINT:  " + next;
     }
@@ -49,7 +49,7 @@ std::string MoveCommand::how_to_begin() const
  * source. */
 std::string MoveCommand::how_to_move_back(const Standing& now)
 {
-    const bool has_copy = now.source || now.target;
+    const bool has_copy = now.source() || now.target();
     return (has_copy ? hint(now) + " Then " : "\nHINT:  ") +
            move_command(move_.shards,
                         without_secrets(options_.is_undone ? options_.from : options_.to),
@@ -69,8 +69,8 @@ void MoveCommand::require_same_servers(const Standing& now)
                 " is of another move, with server " + visible(state->other.text()) + "\nHINT:  " +
                 next_commands(::in_transit(*state, here.address().uri(), state->other.uri())));
     };
-    require(now.source, source_, target_);
-    require(now.target, target_, source_);
+    require(now.source(), source_, target_);
+    require(now.target(), target_, source_);
 }
 
 /* Says why, with the next commands. */

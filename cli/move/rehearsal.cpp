@@ -72,7 +72,8 @@ void drop_objects(Connection& connection, const Move& rehearsal)
 void remove(Servers& servers, const Move& rehearsal, Clock::time_point deadline)
 {
     drop_subscription(servers.target, rehearsal, deadline);
-    drop_slot_and_publication(servers.source, rehearsal, deadline);
+    drop_slot_of(servers.source, rehearsal, deadline);
+    drop_publication(servers.source, rehearsal);
     drop_objects(servers.target, rehearsal);
     drop_objects(servers.source, rehearsal);
 }

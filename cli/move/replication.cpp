@@ -132,16 +132,21 @@ void take_tables_out(Connection& source, const std::string& publication)
 
 } // namespace
 
-void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline)
+void drop_slot_of(Connection& source, const Move& move, Clock::time_point deadline)
 {
-    /* One of somebody else is no reason to keep the rest of the move. */
+    const Named publication = find_publication(source, move);
+    if (publication.is_there && publication.problem.empty())
+        take_tables_out(source, move.name);
+    drop_slot(source, move.slot, deadline, "true");
+}
+
+/* One of somebody else is no reason to keep the rest of the move. */
+void drop_publication(Connection& source, const Move& move)
+{
     const Named publication = find_publication(source, move);
     if (!publication.problem.empty())
         warn(publication.problem);
     else if (publication.is_there)
-        take_tables_out(source, move.name);
-    drop_slot(source, move.slot, deadline, "true");
-    if (publication.is_there && publication.problem.empty())
         source.run("DROP PUBLICATION " + move.name);
 }
 

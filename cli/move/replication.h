@@ -34,9 +34,11 @@ std::string send_probe(Connection& source, const Move& move);
 
 /* A Failure if the subscription is of another role. */
 void drop_subscription(Connection& target, const Move& move, Clock::time_point deadline);
-/* A ServerError if the slot is still in use at the deadline. A publication of another role stays,
- * with a warning. */
-void drop_slot_and_publication(Connection& source, const Move& move, Clock::time_point deadline);
+/* Takes the tables out of the publication before. A ServerError if the slot is still in use at the
+ * deadline. */
+void drop_slot_of(Connection& source, const Move& move, Clock::time_point deadline);
+/* One of another role stays, with a warning. */
+void drop_publication(Connection& source, const Move& move);
 /* The schema of the move, on one side, and the fence with it: the last step there, because the
  * record of the move is in it. Late if others lock a table for longer than --timeout. */
 void drop_state(Connection& connection, const Move& move, const Limits& limits);

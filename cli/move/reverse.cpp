@@ -28,7 +28,8 @@ void prepare_reverse(Connection& target, const Move& move)
 
 void discard_reverse(Connection& target, const Move& move, const Limits& limits)
 {
-    drop_slot_and_publication(target, opposite(move), limits.deadline());
+    drop_slot_of(target, opposite(move), limits.deadline());
+    drop_publication(target, opposite(move));
 }
 
 namespace

@@ -1,5 +1,6 @@
 #include "move/state.h"
 
+#include "move/replication.h"
 #include "postgres/trust.h"
 #include "sql/sql.h"
 
@@ -12,13 +13,91 @@ std::optional<MoveState> read_state(Connection& connection, const Move& move)
     return state;
 }
 
+namespace
+{
+
+/* The record is not there. */
+[[noreturn]] void tell_gone(Connection& connection, const Move& move)
+{
+    require_trusted_schema(connection, move.name);
+    throw Failure("the record of the move, schema " + move.name + ", is gone from " +
+                  connection.server());
+}
+
+program::Record record_of(const std::optional<MoveState>& state)
+{
+    if (!state)
+        return {};
+    return {state->step, !state->marker.empty(), state->is_reversible, state->is_reverse,
+            state->is_held};
+}
+
+} // namespace
+
 MoveState require_state(Connection& connection, const Move& move)
 {
     if (const auto state = read_state(connection, move))
         return *state;
-    require_trusted_schema(connection, move.name);
-    throw Failure("the record of the move, schema " + move.name + ", is gone from " +
-                  connection.server());
+    tell_gone(connection, move);
+}
+
+const std::optional<MoveState>& Standing::source() const
+{
+    if (!source_)
+        source_.emplace(read_state(servers_.source, move_));
+    return *source_;
+}
+
+const std::optional<MoveState>& Standing::target() const
+{
+    if (!target_)
+        target_.emplace(read_state(servers_.target, move_));
+    return *target_;
+}
+
+const MoveState& Standing::required_source() const
+{
+    if (!source())
+        tell_gone(servers_.source, move_);
+    return *source();
+}
+
+const MoveState& Standing::required_target() const
+{
+    if (!target())
+        tell_gone(servers_.target, move_);
+    return *target();
+}
+
+Phase Standing::phase() const
+{
+    const std::optional<MoveState>& of_source = source();
+    return phase_of(of_source, target());
+}
+
+program::Record Standing::source_record() const
+{
+    return record_of(source());
+}
+
+program::Record Standing::target_record() const
+{
+    return record_of(target());
+}
+
+bool Standing::has_slot() const
+{
+    return ::has_slot(servers_.source, move_.slot);
+}
+
+bool Standing::has_back_slot() const
+{
+    return ::has_slot(servers_.target, move_.back_slot);
+}
+
+bool Standing::has_follower() const
+{
+    return find_subscription(servers_.source, opposite(move_)).is_there;
 }
 
 void make_state(Connection& connection, const Move& move, const std::string& id,

@@ -11,6 +11,7 @@
 #include "fleet/phase.h"
 #include "fleet/records.h"
 #include "move/session.h"
+#include "program/view.h"
 
 /* This move; nothing if the server has no part in it, or if read_moves() does not trust the
  * schema. A Failure if the record has other shards. */
@@ -61,20 +62,35 @@ inline const std::string kMoved = "moved";
 inline const std::string kHeld = "held";
 inline const std::string kWithReverse = " with reverse replication";
 
-/* Both records of a move. They are read once, when the object is made: after a step a new object is
- * needed. */
-struct Standing {
-    Standing(Servers& servers, const Move& move)
-        : source(read_state(servers.source, move)), target(read_state(servers.target, move))
-    {
-    }
+/* A move on both servers. Each record is read once, when it is asked for: after a step a new object
+ * is needed. */
+class Standing : public program::View
+{
+public:
+    Standing(Servers& servers, const Move& move) : servers_(servers), move_(move) {}
 
-    const std::optional<MoveState> source;
-    const std::optional<MoveState> target;
+    const std::optional<MoveState>& source() const;
+    const std::optional<MoveState>& target() const;
+    /* In the middle of a move. A Failure if it is gone, or not trusted any more. */
+    const MoveState& required_source() const;
+    const MoveState& required_target() const;
 
-    Phase phase() const { return phase_of(source, target); }
+    Phase phase() const override;
+    program::Record source_record() const override;
+    program::Record target_record() const override;
+    bool has_slot() const override;
+    bool has_back_slot() const override;
+    bool has_follower() const override;
+
     /* The target is open, and the move is not at its end. */
     bool is_cut_over() const { return phase() == Phase::opened || phase() == Phase::ended; }
     /* The move is an undo, or would be: the shard has come from the target, which follows. */
-    bool is_undo() const { return source && source->is_of_source() && source->is_reverse; }
+    bool is_undo() const { return source() && source()->is_of_source() && source()->is_reverse; }
+
+private:
+    Servers& servers_;
+    const Move& move_;
+    /* Nothing: it was not read yet. */
+    mutable std::optional<std::optional<MoveState>> source_;
+    mutable std::optional<std::optional<MoveState>> target_;
 };

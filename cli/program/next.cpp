@@ -38,10 +38,10 @@ struct Program {
 
     Step to_go_on() const
     {
-        if (!view.source().is_of_source())
+        if (!view.source_record().is_of_source())
             return after_options();
-        if (wish.is_reversible && !view.source().is_reversible &&
-            view.source().step != ::Step::prepared)
+        if (wish.is_reversible && !view.source_record().is_reversible &&
+            view.source_record().step != ::Step::prepared)
             return Step::failed;
         return Step::keep_options;
     }
@@ -50,56 +50,58 @@ struct Program {
     {
         if (is_cut_over())
             return Step::lead;
-        return !view.source().step ? Step::make_source : prepare();
+        return !view.source_record().step ? Step::make_source : prepare();
     }
 
     /* The record and the publication of the source are there. */
     Step prepare() const
     {
-        if (view.target().has_copy() && !view.has_slot())
+        if (view.target_record().has_copy() && !view.has_slot())
             return guards.keeps_slot ? Step::failed : Step::make_slot;
-        if (view.source().step == ::Step::fenced)
+        if (view.source_record().step == ::Step::fenced)
             return Step::begin_opening;
-        return view.target().has_copy() ? after_copy() : Step::make_slot;
+        return view.target_record().has_copy() ? after_copy() : Step::make_slot;
     }
 
     /* An undo leaves the comparison out. */
     Step after_copy() const
     {
-        if (view.source().is_of_source() && view.source().is_reverse)
+        if (view.source_record().is_of_source() && view.source_record().is_reverse)
             return prepare_cutover();
-        return view.source().is_held && guards.tells_target_first ? Step::tell_target
-                                                                  : Step::write_compared;
+        return view.source_record().is_held && guards.tells_target_first ? Step::tell_target
+                                                                         : Step::write_compared;
     }
 
     Step after_comparison() const
     {
-        const bool is_to_be_held = wish.verb != Verb::cutover && view.source().is_held;
+        const bool is_to_be_held = wish.verb != Verb::cutover && view.source_record().is_held;
         return is_to_be_held ? Step::done : prepare_cutover();
     }
 
     Step prepare_cutover() const
     {
-        return view.source().is_reversible && guards.slot_before_fence ? Step::back_publication
-                                                                       : cut_over();
+        return view.source_record().is_reversible && guards.slot_before_fence
+                   ? Step::back_publication
+                   : cut_over();
     }
 
     Step cut_over() const
     {
-        return view.source().step == ::Step::fenced || !guards.makes_triggers ? Step::begin_opening
-                                                                              : Step::make_triggers;
+        return view.source_record().step == ::Step::fenced || !guards.makes_triggers
+                   ? Step::begin_opening
+                   : Step::make_triggers;
     }
 
     Step raise_fence() const
     {
-        if (view.source().has_marker)
+        if (view.source_record().has_marker)
             return await_marker();
         return close_tables();
     }
 
     Step close_tables() const
     {
-        if (view.source().step != ::Step::fenced)
+        if (view.source_record().step != ::Step::fenced)
             return Step::close_tables;
         return guards.awaits_writers_again ? after_closing() : after_writers();
     }
@@ -146,8 +148,9 @@ struct Program {
 
     Step after_opening() const
     {
-        return view.source().is_reversible && !guards.slot_before_fence ? Step::back_publication
-                                                                        : Step::lead;
+        return view.source_record().is_reversible && !guards.slot_before_fence
+                   ? Step::back_publication
+                   : Step::lead;
     }
 
     Step after_lead() const
@@ -159,7 +162,7 @@ struct Program {
 
     Step make_reverse() const
     {
-        if (!view.source().is_reversible)
+        if (!view.source_record().is_reversible)
             return guards.source_ends_first ? Step::write_moved : Step::drop_target_record;
         if (!view.has_back_slot())
             return Step::discard_slot;
@@ -169,7 +172,7 @@ struct Program {
     /* --abort and a cutover that is given up begin with it. */
     Step lower_fence() const
     {
-        if (view.source().step != ::Step::fenced)
+        if (view.source_record().step != ::Step::fenced)
             return Step::resume_clients;
         if (guards.erases_marker)
             return Step::erase_marker;
@@ -189,16 +192,16 @@ struct Program {
 
     Step abort() const
     {
-        if (view.source().is_of_source() && view.source().is_reverse)
+        if (view.source_record().is_of_source() && view.source_record().is_reverse)
             return Step::reset_record;
         return Step::remove_rehearsal;
     }
 
     Step drop_copy() const
     {
-        if (!guards.source_goes_last && view.source().step)
+        if (!guards.source_goes_last && view.source_record().step)
             return Step::drop_source_record;
-        return view.target().step ? Step::drop_copy : Step::drop_slot;
+        return view.target_record().step ? Step::drop_copy : Step::drop_slot;
     }
 
     Step complete() const
@@ -215,7 +218,8 @@ struct Program {
 
     Step after_closed() const
     {
-        return guards.source_goes_last || !view.target().step ? Step::done : Step::drop_follower;
+        return guards.source_goes_last || !view.target_record().step ? Step::done
+                                                                     : Step::drop_follower;
     }
 
     Step after(Step last) const;
@@ -233,7 +237,7 @@ Step Program::after(Step last) const
     case Step::make_source:
         return prepare();
     case Step::make_slot:
-        return view.target().has_copy() ? after_copy() : Step::make_tables;
+        return view.target_record().has_copy() ? after_copy() : Step::make_tables;
     case Step::make_tables:
         return Step::copy_rows;
     case Step::copy_rows:
@@ -245,8 +249,8 @@ Step Program::after(Step last) const
     case Step::tell_target:
         return guards.tells_target_first ? Step::write_compared : after_comparison();
     case Step::write_compared:
-        return view.source().is_held && !guards.tells_target_first ? Step::tell_target
-                                                                   : after_comparison();
+        return view.source_record().is_held && !guards.tells_target_first ? Step::tell_target
+                                                                          : after_comparison();
     case Step::back_publication:
         return Step::back_slot;
     case Step::back_slot:
@@ -295,7 +299,7 @@ Step Program::after(Step last) const
         if (is_complete)
             return Step::drop_target_record;
         if (is_abort)
-            return !view.source().step ? Step::done : Step::drop_source_record;
+            return !view.source_record().step ? Step::done : Step::drop_source_record;
         return guards.drops_subscription_first ? make_reverse() : Step::done;
     case Step::drop_left_back:
         return Step::subscribe_back;

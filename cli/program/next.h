@@ -1,6 +1,7 @@
-/* The order of the steps: which one follows another, by the state of both servers. The command does
- * them (move/run.cpp), and test/model/move searches all their interleavings with faults. No server
- * is asked here. */
+/* The order of the steps: which one follows another, by the state of both servers. test/model/move
+ * searches all their interleavings with faults. move/run.cpp does those of --abort and --complete,
+ * and those that lower a fence; move/forward.cpp has the others in its own order, which test/gaps
+ * compares with this one. No server is asked here. */
 
 #pragma once
 

@@ -37,8 +37,8 @@ public:
     virtual ~View() = default;
 
     virtual Phase phase() const = 0; /* by the two records */
-    virtual Record source() const = 0;
-    virtual Record target() const = 0;
+    virtual Record source_record() const = 0;
+    virtual Record target_record() const = 0;
     /* The slot from which the target follows, and that of reverse replication. It is there, and has
      * lost no WAL. */
     virtual bool has_slot() const = 0;

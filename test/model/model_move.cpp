@@ -15,9 +15,10 @@
  *                         statements of the command
  *
  * Real: the phase of two records of a move, and the act of a verb in it (cli/fleet/phase.cpp); the
- * order of the steps of a move (cli/program).
+ * order of the steps of --abort and --complete, and of those that lower a fence (cli/program).
  *
- * Written again: the order of the steps of a split (split/program.h, after cli/split) and the
+ * Written again: the order of the other steps of a move (in cli/program, too, after
+ * cli/move/forward.cpp and cutover.cpp) and of a split (split/program.h, after cli/split), and the
  * effect of each statement (statements.h, after cli/sql).
  *
  * Simplified without loss:

@@ -16,8 +16,8 @@ public:
     }
 
     Phase phase() const override { return phase_of(state_, number_); }
-    program::Record source() const override { return seen(source_.now.record); }
-    program::Record target() const override { return seen(target_.now.record); }
+    program::Record source_record() const override { return seen(source_.now.record); }
+    program::Record target_record() const override { return seen(target_.now.record); }
     bool has_slot() const override { return source_.slot.is_there && !source_.slot.is_lost; }
     bool has_back_slot() const override { return target_.slot.is_there && !target_.slot.is_lost; }
     bool has_follower() const override { return source_.now.subscription != Subscription::none; }
