@@ -135,17 +135,24 @@ struct MoveArguments {
     {
         auto* kind = verb->add_option_group("kind");
         kind->add_flag("--dry-run", move.is_dry_run, "list all obstacles; change nothing");
-        kind->add_flag("--hold", move.is_held,
-                       "end when the target follows and all rows were compared");
-        kind->add_flag("--rehearse", move.is_rehearsed,
-                       "--hold, and a report with the expected pause and the commands of the day");
-        kind->add_flag("--cutover", move.is_cut_over, "let a move that is held go on to its end");
-        kind->add_flag("--resume", move.is_resumed, "continue a move that was interrupted");
-        kind->add_flag("--abort", move.is_aborted, "undo a move, until the target is open");
-        kind->add_flag("--undo", move.is_undone,
-                       "move a shard back that was moved with --reversible");
-        kind->add_flag("--complete", move.is_completed,
-                       "after a move: drop the old rows, and stop reverse replication");
+        const auto add_verb = [&](const char* name, Verb value, const char* text) {
+            return kind->add_flag_callback(
+                name, [this, value] { move.verb = value; }, text);
+        };
+        add_verb("--hold", Verb::hold, "end when the target follows and all rows were compared");
+        kind->add_flag_callback(
+            "--rehearse",
+            [this] {
+                move.verb = Verb::hold;
+                move.is_rehearsed = true;
+            },
+            "--hold, and a report with the expected pause and the commands of the day");
+        add_verb("--cutover", Verb::cutover, "let a move that is held go on to its end");
+        add_verb("--resume", Verb::resume, "continue a move that was interrupted");
+        add_verb("--abort", Verb::abort, "undo a move, until the target is open");
+        add_verb("--undo", Verb::undo, "move a shard back that was moved with --reversible");
+        add_verb("--complete", Verb::complete,
+                 "after a move: drop the old rows, and stop reverse replication");
         kind->require_option(0, 1);
     }
 

@@ -106,7 +106,7 @@ private:
     void require_same_servers(const Standing& now);
     /* This move with another option, and with the options that it needs again. */
     std::string command_with(const std::string& option) const;
-    std::string done() const { return options_.is_undone ? "undone" : kMoved; }
+    std::string done() const { return verb() == Verb::undo ? "undone" : kMoved; }
     /* The variables of a --switch-command, for each shard: SHARD=5, SCHEMA=insta5 */
     std::vector<std::vector<std::string>> variables() const;
     /* The exit code: kFound if the rows of both sides differ. */

@@ -68,7 +68,7 @@ void MoveCommand::keep_options(const Standing& now)
             throw Failure("--reversible comes too late: the cutover has begun without it");
         make_reversible(source_, move_);
     }
-    if (options_.is_held)
+    if (verb() == Verb::hold)
         make_held(source_, move_);
     /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */
     source_.run("BEGIN");
@@ -93,7 +93,8 @@ void MoveCommand::follow()
     Servers& servers = session_.servers;
     const Watch on_source(source_, stop_or_tell(source_));
     const Watch on_target(target_, stop_or_tell(target_));
-    prepare_source(servers, move_, routers_.routing(), options_.is_reversible, options_.is_held);
+    prepare_source(servers, move_, routers_.routing(), options_.is_reversible,
+                   verb() == Verb::hold);
     is_recorded_ = true;
     if (is_fenced()) {
         /* The rows can be compared only when the source is open and its changes come. */

@@ -271,10 +271,9 @@ int print_end(const Entries& entries, const MoveOptions& options)
 
 int move_many(const MoveOptions& options)
 {
-    /* --abort, --undo, --complete and --cutover act on moves that exist. None of them can
-     * be given with --dry-run. */
+    /* All other verbs act on moves that exist. */
     const bool begins =
-        !options.is_aborted && !options.is_undone && !options.is_completed && !options.is_cut_over;
+        options.verb == Verb::move || options.verb == Verb::resume || options.verb == Verb::hold;
     Entries entries;
     for (const ListedSet& one : read_list(options, begins))
         entries.push_back(make_entry(options, one, begins));
@@ -282,7 +281,7 @@ int move_many(const MoveOptions& options)
         const auto obstacles = obstacles_of(entries, options);
         if (options.is_dry_run || !obstacles.empty())
             return print_obstacles(obstacles, options.json);
-    } else if (options.is_undone && options.is_reversible) {
+    } else if (options.verb == Verb::undo && options.is_reversible) {
         if (const auto obstacles = find_too_few_for_reverse(entries); !obstacles.empty())
             return print_obstacles(obstacles, options.json);
     }

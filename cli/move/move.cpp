@@ -44,9 +44,9 @@ MoveCommand::MoveCommand(const MoveOptions& options, const std::vector<std::stri
     : options_(options), is_one_of_many_(is_one_of_many),
       session_(options.from, options.to, schemas),
       cutover_(routing(), move_.is_one() ? "the shard is" : "the shards are", options,
-               command_with(options.is_undone     ? "--undo"
-                            : options.is_cut_over ? "--cutover"
-                                                  : "--resume") +
+               command_with(options.verb == Verb::undo      ? "--undo"
+                            : options.verb == Verb::cutover ? "--cutover"
+                                                            : "--resume") +
                    " goes on"),
       source_dsn_(dsn_of(source_, options.source)), target_dsn_(dsn_of(target_, options.target))
 {
@@ -215,14 +215,7 @@ int MoveCommand::go_on(const Standing& now)
 
 Verb MoveCommand::verb() const
 {
-    return options_.is_undone      ? Verb::undo
-           : options_.is_resumed   ? Verb::resume
-           : options_.is_aborted   ? Verb::abort
-           : options_.is_completed ? Verb::complete
-           : options_.is_held      ? Verb::hold
-           : options_.is_cut_over  ? Verb::cutover
-           : is_one_of_many_       ? Verb::list
-                                   : Verb::move;
+    return options_.verb == Verb::move && is_one_of_many_ ? Verb::list : options_.verb;
 }
 
 /* If there is no record, the server that has the shards decides. */
@@ -279,17 +272,15 @@ int MoveCommand::execute()
 
 MoveOptions in_direction(MoveOptions options)
 {
-    if (options.is_undone) {
+    if (options.verb == Verb::undo) {
         std::swap(options.from, options.to);
         std::swap(options.source, options.target);
     }
     return options;
 }
 
-int move_shard(const MoveOptions& given)
+int move_shard(const MoveOptions& options)
 {
-    MoveOptions options = given;
-    options.is_held = options.is_held || options.is_rehearsed;
     require_arguments(options);
     time_messages();
     if (options.schema.empty())

@@ -52,8 +52,8 @@ std::string MoveCommand::how_to_move_back(const Standing& now)
     const bool has_copy = now.source() || now.target();
     return (has_copy ? hint(now) + " Then " : "\nHINT:  ") +
            move_command(move_.shards,
-                        without_secrets(options_.is_undone ? options_.from : options_.to),
-                        without_secrets(options_.is_undone ? options_.to : options_.from), "") +
+                        without_secrets(verb() == Verb::undo ? options_.from : options_.to),
+                        without_secrets(verb() == Verb::undo ? options_.to : options_.from), "") +
            (move_.is_one() ? " moves the shard back." : " moves the shards back.");
 }
 

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "fleet/phase.h"
 #include "routers/routing.h"
 
 /* An empty string was not given. */
@@ -19,19 +20,14 @@ struct MoveOptions : CutoverOptions {
     std::string to;
     std::string source; /* the server of --from as that of --to reaches it */
     std::string target; /* the other way round */
-    bool is_dry_run = false;
-    bool is_resumed = false;
-    bool is_aborted = false;
-    bool is_undone = false;
-    bool is_completed = false;
-    bool is_held = false;
-    bool is_rehearsed = false; /* held, too */
-    bool is_cut_over = false;
+    Verb verb = Verb::move;
+    bool is_dry_run = false;   /* of Verb::move */
+    bool is_rehearsed = false; /* of Verb::hold */
     bool is_reversible = false;
     std::uint64_t verify_size = 1 << 30;
 };
 
-int move_shard(const MoveOptions& given);
+int move_shard(const MoveOptions& options);
 
 /* --shards, --plan: a list of moves. Prints the obstacles of all moves, or a line for each move
  * when all have ended. Returns 3 if a move failed or was not begun, else 1 if there are obstacles,
