@@ -196,7 +196,8 @@ dist: checkver
 # The properties of pure code, without a server: headers of the library, and the planner and the phases of the command. One
 # compilation of all tests reads GoogleTest's headers once; the library and the command both have a Shard.
 UNIT_TESTS = $(filter-out test/unit/phase_test.cpp,$(sort $(wildcard test/unit/*_test.cpp)))
-UNIT_OBJS = test/unit/tests.o test/unit/phase_test.o test/unit/cli/fleet/phase.o test/unit/cli/plan/planner.o
+UNIT_OBJS = test/unit/tests.o test/unit/phase_test.o test/unit/cli/fleet/phase.o test/unit/cli/plan/planner.o \
+	test/unit/cli/program/refusal.o
 UNIT_COMPILE = $(CXX) -std=c++17 -O1 $(TEST_DEBUG) $(OWN_WARNINGS) -Isrc -Icli $(WRITE_HEADERS)
 .PHONY: unit
 unit: test/unit/unit

@@ -20,6 +20,7 @@
 #include "move/session.h"
 #include "move/state.h"
 #include "move/verb.h"
+#include "program/refusal.h"
 #include "routers/routing.h"
 
 /* An undo names the servers as its move did, and goes from --to to --from. */
@@ -78,7 +79,7 @@ private:
     int lead_there(const Standing& now);
     int abort(const Standing& now, Act act);
     int complete(const Standing& now, Act act);
-    [[noreturn]] void refuse(const Standing& now);
+    [[noreturn]] void refuse(const Standing& now, program::Refusal refusal);
 
     void require_there();
     void keep_options(const Standing& now);

@@ -30,7 +30,7 @@ int MoveCommand::complete(const Standing& now, Act act)
 {
     const bool is_on_target = !now.source();
     if (is_on_target && !is_address_of(now.target()->other, source_))
-        refuse(now);
+        refuse(now, program::Refusal::not_moved);
     const Watch on_source(source_, tell_of_standby(source_));
     const Watch on_target(target_, tell_of_standby(target_));
     Connection& closed = is_on_target ? target_ : source_;

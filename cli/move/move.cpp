@@ -267,7 +267,7 @@ int MoveCommand::execute()
     /* A list can have been interrupted before it came to this set. */
     if (is_one_of_many_ && verb() == Verb::undo && phase(now) == Phase::none)
         return lead_there(now);
-    refuse(now);
+    refuse(now, program::refusal_of(phase(now), verb()));
 }
 
 MoveOptions in_direction(MoveOptions options)

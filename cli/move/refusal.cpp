@@ -74,41 +74,50 @@ void MoveCommand::require_same_servers(const Standing& now)
 }
 
 /* Says why, with the next commands. */
-void MoveCommand::refuse(const Standing& now)
+void MoveCommand::refuse(const Standing& now, program::Refusal refusal)
 {
-    const Phase phase = this->phase(now);
-    const Verb by = verb();
-    const Motion motion = row_of(phase).motion;
-    if (by == Verb::undo && phase == Phase::none) {
+    using program::Refusal;
+    const std::string not_ended = "the move is not at its end";
+    const std::string no_reverse =
+        "there is no reverse replication from " + source_.server() + ": ";
+    const std::string no_move = "there is no move of " + move_.title() + ", to be ";
+    switch (refusal) {
+    case Refusal::nothing_to_undo:
         require_there();
         throw Failure(move_.title() + (move_.is_one() ? ", is" : " are") + " at " +
                       target_.server() + ", and " + source_.server() +
                       " has no record of a move: there is nothing to undo");
-    }
-    if (by == Verb::undo)
-        throw Failure("there is no reverse replication from " + source_.server() + ": " +
-                      (motion == Motion::rest
-                           ? "the move was made without --reversible" + how_to_move_back(now)
-                           : "the move is not at its end" + hint(now)));
-    if (phase == Phase::opposite || phase == Phase::target_lost || phase == Phase::faulty)
-        require_same_servers(now);
-    /* A lost target may have opened the shard and taken writes: neither going on nor going back is
-     * safe. */
-    if (phase == Phase::target_lost)
-        throw Failure("the source is fenced, and schema " + move_.name + " is not on " +
-                      target_.server() + ", so it is not known whether the shard is open there");
-    if (by == Verb::complete)
-        throw Failure((motion == Motion::rest
-                           ? move_.title() + " of " + source_.server() +
-                                 (move_.is_one() ? ", has" : " have") + " not been moved"
-                           : "the move is not at its end") +
-                      hint(now));
-    if (by == Verb::abort && now.is_cut_over())
+    case Refusal::no_reverse:
+        throw Failure(no_reverse + "the move was made without --reversible" +
+                      how_to_move_back(now));
+    case Refusal::not_yet_reverse:
+        throw Failure(no_reverse + not_ended + hint(now));
+    case Refusal::not_moved:
+        throw Failure(move_.title() + " of " + source_.server() +
+                      (move_.is_one() ? ", has" : " have") + " not been moved" + hint(now));
+    case Refusal::not_ended:
+        throw Failure(not_ended + hint(now));
+    case Refusal::opened:
         throw Failure((move_.is_one() ? "the shard is open on " : "the shards are open on ") +
                       target_.server() + hint(now));
-    if (motion == Motion::moving || (motion == Motion::reverse && by == Verb::resume))
-        throw Failure(describe(in_transit(now)));
-    throw Failure("there is no move of " + move_.title() +
-                  (by == Verb::abort ? ", to be aborted" : ", to be resumed") +
-                  (by == Verb::abort && phase == Phase::moved ? how_to_move_back(now) : hint(now)));
+    case Refusal::has_moved:
+        throw Failure(no_move + "aborted" + how_to_move_back(now));
+    case Refusal::not_to_abort:
+        throw Failure(no_move + "aborted" + hint(now));
+    case Refusal::not_to_resume:
+        throw Failure(no_move + "resumed" + hint(now));
+    /* A lost target may have opened the shard and taken writes: neither going on nor going back is
+     * safe. */
+    case Refusal::unknown:
+        require_same_servers(now);
+        throw Failure("the source is fenced, and schema " + move_.name + " is not on " +
+                      target_.server() + ", so it is not known whether the shard is open there");
+    case Refusal::other_move:
+        require_same_servers(now);
+        break;
+    case Refusal::under_way:
+    case Refusal::none:
+        break;
+    }
+    throw Failure(describe(in_transit(now)));
 }

@@ -1,6 +1,7 @@
 /* The phases of a move: properties of all pairs of records, and of what each verb does. The table
  * of docs/move-failures.md is made from the same rows. */
 #include "fleet/phase.h"
+#include "program/refusal.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -117,6 +118,16 @@ TEST(Phase, RowsAreInOrder)
 {
     for (const Phase phase : all_phases())
         EXPECT_EQ(row_of(phase).phase, phase);
+}
+
+/* The sentence of a refusal is by this table. */
+TEST(Phase, EachRefusalHasAReason)
+{
+    for (const Phase phase : all_phases())
+        for (const Verb verb : kAllVerbs)
+            EXPECT_EQ(program::refusal_of(phase, verb) != program::Refusal::none,
+                      act_of(phase, verb) == Act::refuses)
+                << "phase " << static_cast<int>(phase) << ", verb " << static_cast<int>(verb);
 }
 
 /* Of two records of one move; dropped differs from none by the shard alone. */
