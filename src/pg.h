@@ -387,15 +387,21 @@ inline LocalTransactionId my_lxid()
 }
 #endif
 
-/* The replication origin of this session's changes. 19 moved it into a struct. */
+/* The replication origin of this session's changes. 19 moved it into a struct, and renamed the
+ * constant. */
+#if PG_VERSION_NUM >= 190000
+constexpr std::uint16_t kNoOrigin = InvalidReplOriginId;
 inline auto& origin_of_writes()
 {
-#if PG_VERSION_NUM >= 190000
     return replorigin_xact_state.origin;
-#else
-    return replorigin_session_origin;
-#endif
 }
+#else
+constexpr std::uint16_t kNoOrigin = InvalidRepOriginId;
+inline auto& origin_of_writes()
+{
+    return replorigin_session_origin;
+}
+#endif
 
 /* Before 19 the special area of a sequence's page was private to commands/sequence.c. */
 #if PG_VERSION_NUM >= 190000

@@ -70,7 +70,7 @@ void copy::insert(StringInfo request, table::OfOwner of, bool waits)
     }
     PG_FINALLY();
     {
-        pg::origin_of_writes() = InvalidRepOriginId;
+        pg::origin_of_writes() = pg::kNoOrigin;
     }
     PG_END_TRY();
     table_close(table, NoLock);
