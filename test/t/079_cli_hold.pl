@@ -102,14 +102,15 @@ subtest 'a row that was changed by hand on the target' => sub {
 	moves([ @nodes, '--hold' ], 'held', 'without it, the set is held again');
 };
 
-# A session that runs statements again and again, each time in a transaction of their own.
+# A session that runs statements again and again, each time in a transaction of their own. Each try of a comparison takes longer
+# than its pause.
 sub start_loop
 {
 	my ($sql) = @_;
 	$one->safe_psql('postgres', 'CREATE TABLE go ()');
 	my $session = $one->background_psql('postgres');
 	$session->query_until(qr/begun/, qq{\\echo begun
-		DO \$\$BEGIN WHILE EXISTS (SELECT FROM pg_class WHERE relname = 'go') LOOP $sql; COMMIT; END LOOP; END\$\$;
+		DO \$\$BEGIN WHILE EXISTS (SELECT FROM pg_class WHERE relname = 'go') LOOP $sql; COMMIT; PERFORM pg_sleep(0.01); END LOOP; END\$\$;
 	});
 	return $session;
 }
