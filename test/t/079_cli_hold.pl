@@ -110,7 +110,7 @@ sub start_loop
 	$one->safe_psql('postgres', 'CREATE TABLE go ()');
 	my $session = $one->background_psql('postgres');
 	$session->query_until(qr/begun/, qq{\\echo begun
-		DO \$\$BEGIN WHILE EXISTS (SELECT FROM pg_class WHERE relname = 'go') LOOP $sql; COMMIT; PERFORM pg_sleep(0.01); END LOOP; END\$\$;
+		DO \$\$BEGIN WHILE EXISTS (SELECT FROM pg_class WHERE relname = 'go') LOOP $sql; COMMIT; PERFORM pg_sleep(0.002); END LOOP; END\$\$;
 	});
 	return $session;
 }
