@@ -127,7 +127,7 @@ sub repeat
 		foreach my $verb ('verify', 'remove')
 		{
 			Command::pass_until($self->{fleet}{proxy}, 0.3, sub { 0 });
-			my $ended = $self->run([ Verbs::global($self->{fleet}, $verb) ]);
+			my $ended = $self->run([ Verbs::global($self->{fleet}, $verb, @{ $self->{verb}{tables} }) ]);
 			push @faults, "global $verb: $ended->{status} $ended->{out}$ended->{err}" if $ended->{status} ne 0;
 		}
 	}
