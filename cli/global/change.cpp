@@ -12,7 +12,7 @@ namespace
 const std::string kComment = "snowflake-shard global run, change ";
 constexpr std::size_t kLengthOfId = 36; /* a UUID */
 
-/* A role that may not act as the owner has its own rights, as in the verb run. */
+/* A role that may not act as the owner has its own rights. */
 std::string choose_role(Connection& connection, const std::string& tables)
 {
     const Result owners = connection.query(
