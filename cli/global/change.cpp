@@ -12,6 +12,11 @@ namespace
 const std::string kComment = "snowflake-shard global run, change ";
 constexpr std::size_t kLengthOfId = 36; /* a UUID */
 
+/* Of the SQL, and again of what is read behind it, because the SQL may have changed them: names are
+ * compared as text. */
+constexpr const char* kSettings =
+    "SET search_path = pg_catalog, pg_temp; SET quote_all_identifiers = off";
+
 /* A role that may not act as the owner has its own rights. */
 std::string choose_role(Connection& connection, const std::string& tables)
 {
@@ -110,7 +115,7 @@ void begin_change(Connection& connection, const std::string& tables, const std::
 {
     const std::string role = given.empty() ? choose_role(connection, tables) : given;
     begin_session(connection, role,
-                  connection.timeouts_sql("SET", "0") + "; SET quote_all_identifiers = off; BEGIN");
+                  connection.timeouts_sql("SET", "0") + "; " + kSettings + "; BEGIN");
     lock_tables(connection, tables, role);
     require_kept_names(connection, tables, role);
     require_own_code(connection, tables, role);
@@ -120,7 +125,7 @@ void run_change(Connection& connection, const std::string& sql)
 {
     try {
         run_in_session(connection, sql);
-        command_session(connection, "SET CONSTRAINTS ALL IMMEDIATE");
+        command_session(connection, std::string(kSettings) + "; SET CONSTRAINTS ALL IMMEDIATE");
     } catch (const ServerError& error) {
         const bool lacks_schema = error.sqlstate == kUndefinedTable;
         throw ServerError(error.what() + std::string(lacks_schema ? "\nHINT:  Write names with "

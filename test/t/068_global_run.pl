@@ -156,7 +156,7 @@ sub at_commit
 }
 
 subtest 'the same command completes a change' => sub {
-	my $add = 'ALTER TABLE public.filters ADD note text';
+	my $add = 'SET search_path = public; ALTER TABLE filters ADD note text';
 	at_commit($add, sub { value($two, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE state = 'idle in transaction'}) });
 	my ($here, $there) = map { qr/\S+:${\$_->port}\/postgres/ } $one, $two;
