@@ -46,14 +46,16 @@ void lock_tables(Connection& connection, const std::string& tables, const std::s
     const std::string changed =
         "FROM unnest($1::oid[]) AS t (oid) LEFT JOIN pg_class AS c ON c.oid = t.oid "
         "WHERE coalesce(pg_has_role($2, relowner, 'MEMBER'), true)";
-    const Names names = texts_of(
-        connection.query("SELECT c.oid::regclass " + changed + " AND c.oid IS NOT NULL ORDER BY c.oid", {tables, role}));
+    const Names names = texts_of(connection.query("SELECT c.oid::regclass " + changed +
+                                                      " AND c.oid IS NOT NULL ORDER BY c.oid",
+                                                  {tables, role}));
     if (!names.empty())
         command_session(connection, "LOCK TABLE " + only(names) + " IN SHARE ROW EXCLUSIVE MODE");
-    const Result unlocked = query_in_session(connection, "SELECT t.oid " + changed + R"( AND NOT EXISTS (
+    const Result unlocked =
+        query_in_session(connection, "SELECT t.oid " + changed + R"( AND NOT EXISTS (
             SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
             WHERE l.relation = t.oid AND datname = current_database() AND pid = pg_backend_pid() AND granted))",
-                                             {tables, role});
+                         {tables, role});
     if (unlocked.rows() > 0)
         throw Failure(connection.server() + ": a global table was dropped or renamed "
                                             "meanwhile\nHINT:  snowflake-shard global verify "

@@ -80,6 +80,7 @@ private:
     int abort(const Standing& now, Act act);
     int complete(const Standing& now, Act act);
     [[noreturn]] void refuse(const Standing& now, program::Refusal refusal);
+    std::string reason(const Standing& now, program::Refusal refusal);
 
     void require_there();
     void keep_options(const Standing& now);

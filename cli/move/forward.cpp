@@ -235,12 +235,6 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
         warn(positions);
     tell_of_old_views(target_, move_.shards);
     warn("both: subscription, slot and publication");
-    /* The subscription first, because its worker holds the slot. The target must receive nothing
-     * from the source any more when reverse replication begins: rows would go in a circle. */
-    drop_subscription(target_, move_, limits_.deadline());
-    end_check_of_replicated_rows(target_, move_.shards, limits_.deadline());
-    drop_slot_of(source_, move_, limits_.deadline());
-    drop_publication(source_, move_);
     if (!is_equal)
         rest += ", rows differ";
     return end_source(rest, snapshot && is_equal);
@@ -249,22 +243,19 @@ int MoveCommand::finish(std::optional<Connection>& snapshot)
 /* The source follows the target, or is at its end. rest: words for the last line. */
 int MoveCommand::end_source(const std::string& rest, bool was_compared)
 {
-    std::string problem;
-    if (const auto source = standing().source(); source && source->is_reversible) {
-        problem = make_reverse(session_.servers, move_, target_dsn_, routers_.routing(), limits_);
-        if (problem.empty())
-            return end(done() + kWithReverse + rest, rest.empty());
-        /* The slot would keep WAL on the target until the disk is full. */
-        discard_reverse(target_, move_, limits_);
-    }
-    /* The record of the source is written first. If the command is killed in between, the source is
-     * at moved and the target has a record: --resume goes on. The other way round, a fenced source
-     * and no record on the target would look as if the target's database was lost, and --resume
-     * would refuse to go on. */
-    write_moved(source_, move_, was_compared);
-    drop_state(target_, move_, limits_);
-    if (problem.empty())
+    const bool is_reversible = standing().required_source().is_reversible;
+    Context context = this->context();
+    context.target_dsn = target_dsn_;
+    context.was_compared = was_compared;
+    run_after(context, program::Step::lead);
+    if (!is_reversible)
         return end(done() + rest, rest.empty());
+    if (standing().phase() == Phase::reverse)
+        return end(done() + kWithReverse + rest, rest.empty());
+    const std::string problem =
+        context.problem.empty()
+            ? "slot " + move_.back_slot + " on " + target_.server() + " has lost WAL, or is gone"
+            : context.problem;
     warn("reverse replication is not possible: " + problem +
          "\nHINT:  Before a move back: " + next_commands(in_transit(standing())));
     return end(done() + ", without reverse replication" + rest, false);

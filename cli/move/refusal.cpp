@@ -73,8 +73,8 @@ void MoveCommand::require_same_servers(const Standing& now)
     require(now.target(), target_, source_);
 }
 
-/* Says why, with the next commands. */
-void MoveCommand::refuse(const Standing& now, program::Refusal refusal)
+/* Why, with the next commands; empty where the state says it. */
+std::string MoveCommand::reason(const Standing& now, program::Refusal refusal)
 {
     using program::Refusal;
     const std::string not_ended = "the move is not at its end";
@@ -83,41 +83,41 @@ void MoveCommand::refuse(const Standing& now, program::Refusal refusal)
     const std::string no_move = "there is no move of " + move_.title() + ", to be ";
     switch (refusal) {
     case Refusal::nothing_to_undo:
-        require_there();
-        throw Failure(move_.title() + (move_.is_one() ? ", is" : " are") + " at " +
-                      target_.server() + ", and " + source_.server() +
-                      " has no record of a move: there is nothing to undo");
+        return move_.title() + (move_.is_one() ? ", is" : " are") + " at " + target_.server() +
+               ", and " + source_.server() + " has no record of a move: there is nothing to undo";
     case Refusal::no_reverse:
-        throw Failure(no_reverse + "the move was made without --reversible" +
-                      how_to_move_back(now));
+        return no_reverse + "the move was made without --reversible" + how_to_move_back(now);
     case Refusal::not_yet_reverse:
-        throw Failure(no_reverse + not_ended + hint(now));
+        return no_reverse + not_ended + hint(now);
     case Refusal::not_moved:
-        throw Failure(move_.title() + " of " + source_.server() +
-                      (move_.is_one() ? ", has" : " have") + " not been moved" + hint(now));
+        return move_.title() + " of " + source_.server() + (move_.is_one() ? ", has" : " have") +
+               " not been moved" + hint(now);
     case Refusal::not_ended:
-        throw Failure(not_ended + hint(now));
+        return not_ended + hint(now);
     case Refusal::opened:
-        throw Failure((move_.is_one() ? "the shard is open on " : "the shards are open on ") +
-                      target_.server() + hint(now));
+        return (move_.is_one() ? "the shard is open on " : "the shards are open on ") +
+               target_.server() + hint(now);
     case Refusal::has_moved:
-        throw Failure(no_move + "aborted" + how_to_move_back(now));
+        return no_move + "aborted" + how_to_move_back(now);
     case Refusal::not_to_abort:
-        throw Failure(no_move + "aborted" + hint(now));
+        return no_move + "aborted" + hint(now);
     case Refusal::not_to_resume:
-        throw Failure(no_move + "resumed" + hint(now));
+        return no_move + "resumed" + hint(now);
     /* A lost target may have opened the shard and taken writes: neither going on nor going back is
      * safe. */
     case Refusal::unknown:
-        require_same_servers(now);
-        throw Failure("the source is fenced, and schema " + move_.name + " is not on " +
-                      target_.server() + ", so it is not known whether the shard is open there");
-    case Refusal::other_move:
-        require_same_servers(now);
-        break;
-    case Refusal::under_way:
-    case Refusal::none:
-        break;
+        return "the source is fenced, and schema " + move_.name + " is not on " + target_.server() +
+               ", so it is not known whether the shard is open there";
+    default:
+        return describe(in_transit(now));
     }
-    throw Failure(describe(in_transit(now)));
+}
+
+void MoveCommand::refuse(const Standing& now, program::Refusal refusal)
+{
+    if (refusal == program::Refusal::nothing_to_undo)
+        require_there();
+    if (refusal == program::Refusal::unknown || refusal == program::Refusal::other_move)
+        require_same_servers(now);
+    throw Failure(reason(now, refusal));
 }

@@ -1,6 +1,6 @@
-/* The steps of --abort and --complete, which remove the objects of a move. The record of the source
- * is removed or reset last: it alone tells of the move then, so a command that was killed in
- * between can be given again. */
+/* The steps that remove the objects of a move: at its end, of --abort and of --complete. In these
+ * two the record of the source is removed or reset last: it alone tells of the move then, so a
+ * command that was killed in between can be given again. */
 
 #include "cutover/dependents.h"
 #include "cutover/unwritten.h"
@@ -8,6 +8,7 @@
 #include "move/rehearsal.h"
 #include "move/replication.h"
 #include "move/run.h"
+#include "replication/keys.h"
 
 namespace
 {
@@ -41,11 +42,16 @@ void steps::drop_old(Context& context)
     drop_closed_rows(context, context.servers.target, context.now->required_target());
 }
 
-/* --abort drops it before the copy: DROP TABLE fails while rows are copied to the table
+/* At the end of a move it is the first, because its worker holds the slot; and the target must
+ * receive nothing from the source any more when reverse replication begins: rows would go in a
+ * circle. --abort drops it before the copy: DROP TABLE fails while rows are copied to the table
  * (RemoveSubscriptionRel()). */
 void steps::drop_subscription(Context& context)
 {
-    ::drop_subscription(context.servers.target, context.move, deadline_of(context));
+    Connection& target = context.servers.target;
+    ::drop_subscription(target, context.move, deadline_of(context));
+    if (context.wish.verb != Verb::abort)
+        end_check_of_replicated_rows(target, context.move.shards, deadline_of(context));
 }
 
 void steps::drop_slot(Context& context)
@@ -66,6 +72,15 @@ void steps::discard_slot(Context& context)
 void steps::discard_publication(Context& context)
 {
     ::drop_publication(context.servers.target, opposite(context.move));
+}
+
+/* Before the record of the target. If the command is killed in between, the source is at moved and
+ * the target has a record: --resume goes on. The other way round, a fenced source and no record on
+ * the target would look as if the target's database was lost, and --resume would refuse to go on.
+ */
+void steps::write_moved(Context& context)
+{
+    ::write_moved(context.servers.source, context.move, context.was_compared);
 }
 
 void steps::drop_target_record(Context& context)

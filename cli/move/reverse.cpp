@@ -7,6 +7,7 @@
 #include "move/obstacles.h"
 #include "move/replication.h"
 #include "move/rights.h"
+#include "move/run.h"
 #include "move/state.h"
 #include "replication/keys.h"
 #include "postgres/settings.h"
@@ -26,12 +27,6 @@ void prepare_reverse(Connection& target, const Move& move)
     make_slot(target, back.slot);
 }
 
-void discard_reverse(Connection& target, const Move& move, const Limits& limits)
-{
-    drop_slot_of(target, opposite(move), limits.deadline());
-    drop_publication(target, opposite(move));
-}
-
 namespace
 {
 
@@ -42,17 +37,6 @@ void await_reader(Connection& target, const Move& back, Clock::time_point deadli
     for (Pause pause; !is_read(target, back.slot); pause())
         if (Clock::now() > deadline)
             return warn("the source does not follow yet; its log says why");
-}
-
-/* The changes that the target has received from the source must not be sent back. */
-void enable_at(Servers& servers, const Move& back, const std::string& position)
-{
-    Connection& source = servers.source;
-    begin_at(source, back.name, position);
-    source.run("BEGIN");
-    write_reverse(source, back, Step::ready);
-    Following(source, servers.target, back.name).note();
-    source.run(back.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
 }
 
 /* Runs in a transaction of the caller. Returns why the source cannot follow any more; else nothing.
@@ -93,48 +77,88 @@ void try_reverse(Servers& servers, const Move& move, const std::string& publishe
         throw Failure(problem);
 }
 
-/* The steps may run again after a kill: until enable_at() commits, the source is fenced and the
- * target open, and --resume comes here. The triggers become plain ones before the worker runs: a
- * trigger that is ENABLE ALWAYS would stop a TRUNCATE of the apply worker. */
-std::string make_reverse(Servers& servers, const Move& move, const std::string& publisher,
-                         const Routing& routing, const Limits& limits)
+namespace
 {
-    auto& [source, target] = servers;
-    const Move back = opposite(move);
-    warn("source: subscription of reverse replication");
-    if (!has_slot(target, back.slot))
-        return "slot " + back.slot + " on " + target.server() + " has lost WAL, or is gone";
-    /* The comparison is repeated after note_definition(): if the fingerprint is still the one of
-     * the opening, the noted definition is that of the opening, too, which is the source's. It is
-     * done before, because pg_dump may fail on an object that was made since. */
+
+/* The comparison is repeated after note_definition(): if the fingerprint is still the one of the
+ * opening, the noted definition is that of the opening, too, which is the source's. It is done
+ * before, because pg_dump may fail on an object that was made since. */
+std::string find_problem(Context& context, const Move& back)
+{
+    auto& [source, target] = context.servers;
     std::string changed = "the definition of the shard has been changed on " + target.server();
     if (has_changed(target, back))
         return changed;
     note_definition(target, back, archive_of(target, back));
     if (has_changed(target, back))
         return changed;
-    if (const Obstacles untrusted = find_obstacles_of_workers(source, source, move.shards);
+    if (const Obstacles untrusted = find_obstacles_of_workers(source, source, back.shards);
         !untrusted.empty())
         return untrusted.front().server + ": " + untrusted.front().problem;
     /* keep_routing() keeps passwords out of the log by SET LOCAL, so it needs a transaction. */
     target.run("BEGIN");
-    keep_routing(target, back.name, routing);
+    keep_routing(target, back.name, context.cutover.routers.routing());
     target.run("COMMIT");
-    drop_subscription(source, back, limits.deadline()); /* of a command that was killed here */
     source.run("BEGIN");
-    if (std::string problem = subscribe(servers, back, publisher); !problem.empty()) {
+    std::string problem = subscribe(context.servers, back, context.target_dsn);
+    if (problem.empty())
+        source.run(
+            "COMMIT"); /* with the statement it would be logged after its settings have ended */
+    else
         source.rollback();
-        return problem;
-    }
-    source.run("COMMIT"); /* with the statement it would be logged after its settings have ended */
+    return problem;
+}
+
+} // namespace
+
+/* Of a command that was killed here. */
+void steps::drop_left_back(Context& context)
+{
+    ::drop_subscription(context.servers.source, opposite(context.move),
+                        context.cutover.limits.deadline());
+}
+
+/* The triggers become plain ones before the worker runs: a trigger that is ENABLE ALWAYS would stop
+ * a TRUNCATE of the apply worker. */
+void steps::subscribe_back(Context& context)
+{
+    Connection& source = context.servers.source;
+    const Limits& limits = context.cutover.limits;
+    const Move back = opposite(context.move);
+    warn("source: subscription of reverse replication");
+    context.problem = find_problem(context, back);
+    context.wish.gives_up_reverse = !context.problem.empty();
+    if (context.wish.gives_up_reverse)
+        return;
     for (const std::string& statement : missing_triggers(source, back.fence(), false))
-        lock_and_run(source, limits.deadline(), [&] { servers.source.run(statement); });
-    lock_and_run(source, limits.deadline(),
-                 [&] { check_replicated_rows(servers.source, move.shards); });
-    enable_at(servers, back, target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
-    finish_reverse(target, source, move);
-    await_reader(target, back, limits.deadline());
-    return "";
+        lock_and_run(source, limits.deadline(), [&] { source.run(statement); });
+    lock_and_run(source, limits.deadline(), [&] { check_replicated_rows(source, back.shards); });
+}
+
+/* The changes that the target has received from the source must not be sent back. */
+void steps::advance_origin(Context& context)
+{
+    const Move back = opposite(context.move);
+    begin_at(context.servers.source, back.name,
+             context.servers.target.query(back.sql("SELECT at FROM @move@.noted")).text(0, 0));
+}
+
+/* Until its COMMIT the source is fenced and the target open, and --resume comes here. */
+void steps::enable_back(Context& context)
+{
+    auto& [source, target] = context.servers;
+    const Move back = opposite(context.move);
+    source.run("BEGIN");
+    write_reverse(source, back, ::Step::ready);
+    Following(source, target, back.name).note();
+    source.run(back.sql("ALTER SUBSCRIPTION @move@ ENABLE; COMMIT"));
+}
+
+void steps::finish_reverse(Context& context)
+{
+    auto& [source, target] = context.servers;
+    ::finish_reverse(target, source, context.move);
+    await_reader(target, opposite(context.move), context.cutover.limits.deadline());
 }
 
 /* The source commits first, so its state shows which steps are left. */

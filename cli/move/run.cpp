@@ -21,8 +21,14 @@ constexpr Function kFunctions[] = {
     {Step::drop_subscription, steps::drop_subscription},
     {Step::drop_slot, steps::drop_slot},
     {Step::drop_publication, steps::drop_publication},
+    {Step::drop_left_back, steps::drop_left_back},
+    {Step::subscribe_back, steps::subscribe_back},
+    {Step::advance_origin, steps::advance_origin},
+    {Step::enable_back, steps::enable_back},
+    {Step::finish_reverse, steps::finish_reverse},
     {Step::discard_slot, steps::discard_slot},
     {Step::discard_publication, steps::discard_publication},
+    {Step::write_moved, steps::write_moved},
     {Step::drop_target_record, steps::drop_target_record},
     {Step::reset_record, steps::reset_record},
     {Step::remove_rehearsal, steps::remove_rehearsal},
@@ -58,4 +64,10 @@ void run(Context& context, Act act)
 {
     context.now.emplace(context.servers, context.move);
     run_from(context, program::first(act, *context.now, context.wish));
+}
+
+void run_after(Context& context, program::Step last)
+{
+    context.now.emplace(context.servers, context.move);
+    run_from(context, program::next(*context.now, context.wish, last));
 }

@@ -304,6 +304,8 @@ Step Program::after(Step last) const
     case Step::drop_left_back:
         return Step::subscribe_back;
     case Step::subscribe_back:
+        if (wish.gives_up_reverse)
+            return Step::discard_slot;
         return guards.begins_at_opening ? Step::advance_origin : Step::enable_back;
     case Step::advance_origin:
         return Step::enable_back;

@@ -17,6 +17,7 @@ struct Wish {
     Verb verb;
     bool is_reversible = false;
     GivingUp giving_up = GivingUp::no;
+    bool gives_up_reverse = false; /* the source cannot follow any more */
 };
 
 } // namespace program
