@@ -258,6 +258,24 @@ void require_free(Connection& home, const std::vector<ShardState>& targets)
     }
 }
 
+void require_template(Connection& source, const Shard& origin, const Shards& shards)
+{
+    require_not_in_transit(source, {origin.schema});
+    require_no_extension(source, origin);
+    require_no_outside_children(source, origin, shards);
+    require_session(source, origin);
+    require_constant_calls(source, origin);
+}
+
+int print_as_if_made(ServerSet& servers, Server& home, std::vector<ShardState> targets, bool json)
+{
+    require_free(home.connection, targets);
+    for (ShardState& target : targets)
+        if (target.state == "not done")
+            target.state = "to be made";
+    return servers.exit_code(print_states(targets, json));
+}
+
 } // namespace
 
 int clone_shards(const CloneOptions& options)
@@ -272,17 +290,13 @@ int clone_shards(const CloneOptions& options)
         other.emplace(connect_to(options.to, Access::writes));
     require_installed(other ? other->connection : source.connection);
     Server& home = other ? *other : source;
-    require_not_in_transit(source.connection, {origin.schema});
-    require_no_extension(source.connection, origin);
-    require_no_outside_children(source.connection, origin, shards[index]);
-    require_session(source.connection, origin);
+    require_template(source.connection, origin, shards[index]);
     std::vector<ShardState> targets = find_targets(home.connection, options);
     std::vector<std::string> names;
     for (const ShardState& target : targets)
         names.push_back(target.shard.schema);
     require_not_in_transit(home.connection, names);
     const std::vector<Present> present = find_present(servers, shards, home, targets);
-    require_constant_calls(source.connection, origin);
     if (!is_same_server(source.connection, home.connection))
         require_needed(source.connection, home.connection, origin);
     require_workers(source.connection, home.connection, options.jobs);
@@ -292,13 +306,8 @@ int clone_shards(const CloneOptions& options)
         warn("the text of " + function + " names schema " + visible(origin.schema) +
              ", and does so in every clone");
     warn_of(find_counted_keys(source.connection, {origin}));
-    if (options.is_dry_run) {
-        require_free(home.connection, targets);
-        for (ShardState& target : targets)
-            if (target.state == "not done")
-                target.state = "to be made";
-        return servers.exit_code(print_states(targets, options.json));
-    }
+    if (options.is_dry_run)
+        return print_as_if_made(servers, home, targets, options.json);
     std::vector<Recipe> recipes;
     try {
         recipes = make_recipes(source, options.jobs, origin, definition, targets);
