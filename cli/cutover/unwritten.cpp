@@ -21,13 +21,14 @@ void require_closed(Connection& closed, const Fence& fence, bool leaves)
 }
 
 /* The condition that a row, also one of a catalog, was written after the closing, or by a
- * transaction that had not ended then. It is computed modulo 2^32, as XIDs are compared. */
+ * transaction that had not ended then. It is computed modulo 2^32, as XIDs are compared. The record
+ * of a move that version 1.1.0 has closed has no column running. */
 std::string later_sql(Connection& closed, const Fence& fence, bool leaves)
 {
     const Result range = closed.query(fence.sql(R"(
         SELECT xid::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - xid::text::bigint,
-               array_to_string(running, ',')
-        FROM @record@.closings WHERE leaves = $1::boolean)"),
+               array_to_string(ARRAY(SELECT jsonb_array_elements_text(to_jsonb(c)->'running')), ',')
+        FROM @record@.closings AS c WHERE leaves = $1::boolean)"),
                                       {leaves ? "true" : "false"});
     const std::string later =
         "(xmin::text::bigint - " + range.text(0, 0) + ") & 4294967295 < " + range.text(0, 1);
