@@ -15,6 +15,7 @@ struct Program : Forks {
     Step in_cutover(Step last) const;
     Step in_lowering(Step last) const;
     Step after_cutover(Step last) const;
+    Step in_reverse(Step last) const;
     Step in_removal(Step last) const;
 };
 
@@ -26,6 +27,8 @@ Step Program::after(Step last) const
         return in_cutover(last);
     if (last < Step::lead)
         return in_lowering(last);
+    if (last >= Step::drop_left_back && last <= Step::finish_reverse)
+        return in_reverse(last);
     return last < Step::reset_record ? after_cutover(last) : in_removal(last);
 }
 
@@ -127,20 +130,6 @@ Step Program::after_cutover(Step last) const
         if (is_abort())
             return !view.source_record().step ? Step::done : Step::drop_source_record;
         return guards.drops_subscription_first ? make_reverse() : Step::done;
-    case Step::drop_left_back:
-        return Step::subscribe_back;
-    case Step::subscribe_back:
-        if (wish.gives_up_reverse)
-            return Step::discard_slot;
-        return guards.begins_at_opening ? Step::advance_origin : Step::enable_back;
-    case Step::advance_origin:
-        return Step::enable_back;
-    case Step::enable_back:
-        return guards.enables_with_record ? Step::finish_reverse : Step::write_follower;
-    case Step::write_follower:
-        return Step::finish_reverse;
-    case Step::finish_reverse:
-        return guards.drops_subscription_first ? Step::done : Step::drop_subscription;
     case Step::discard_slot:
         return Step::discard_publication;
     case Step::discard_publication:
@@ -155,6 +144,28 @@ Step Program::after_cutover(Step last) const
         if (is_complete())
             return guards.source_goes_last ? Step::drop_closed : Step::done;
         return guards.source_ends_first ? Step::done : Step::write_moved;
+    default:
+        return Step::done;
+    }
+}
+
+Step Program::in_reverse(Step last) const
+{
+    switch (last) {
+    case Step::drop_left_back:
+        return Step::subscribe_back;
+    case Step::subscribe_back:
+        if (wish.gives_up_reverse)
+            return Step::discard_slot;
+        return guards.begins_at_opening ? Step::advance_origin : Step::enable_back;
+    case Step::advance_origin:
+        return Step::enable_back;
+    case Step::enable_back:
+        return guards.enables_with_record ? Step::finish_reverse : Step::write_follower;
+    case Step::write_follower:
+        return Step::finish_reverse;
+    case Step::finish_reverse:
+        return guards.drops_subscription_first ? Step::done : Step::drop_subscription;
     default:
         return Step::done;
     }
