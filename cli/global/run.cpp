@@ -171,7 +171,7 @@ private:
     }
 
     /* Compares as verify does, in the transactions of the change. */
-    void require_equal(const Follower& follower, const Reader& writer)
+    static void require_equal(const Follower& follower, const Reader& writer)
     {
         const auto fail = [&](const std::string& table, const std::string& problem) {
             throw Failure(follower.connection.server() + ": after the change, table " +
