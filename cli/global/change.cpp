@@ -113,6 +113,11 @@ PendingChange change_of(const std::string& comment)
             rest.size() > kLengthOfId + 2 ? rest.substr(kLengthOfId + 2) : ""};
 }
 
+void prepare_change(Connection& connection, const std::string& tables, const std::string& given)
+{
+    begin_session(connection, given.empty() ? choose_role(connection, tables) : given, "");
+}
+
 void begin_change(Connection& connection, const std::string& tables, const std::string& given)
 {
     const std::string role = given.empty() ? choose_role(connection, tables) : given;

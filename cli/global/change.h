@@ -19,6 +19,10 @@ struct PendingChange {
 std::string comment_of(const PendingChange& change);
 PendingChange change_of(const std::string& comment);
 
+/* Starts the process of the session, which begin_change() uses: it takes some milliseconds, and
+ * nobody waits meanwhile. */
+void prepare_change(Connection& connection, const std::string& tables, const std::string& given);
+
 /* Begins the session in a transaction of the connection, and locks the tables there against
  * writes: those that the role may change. Their names lead to the tables then, until the end.
  * tables: their OIDs, an array of SQL, as they were when the command began. given: a role, or empty

@@ -120,9 +120,12 @@ private:
     void change_everywhere(const Publication& publication)
     {
         change_ = {observer_.query("SELECT gen_random_uuid()").text(0, 0), sql_};
-        for (const Follower& follower : followers_) /* nobody waits meanwhile */
+        prepare_change(writer_, publication.oids, options_.role);
+        for (const Follower& follower : followers_) { /* nobody waits meanwhile */
+            prepare_change(follower.connection, follower.subscription.oids, options_.role);
             await_follower(observer_, follower.connection, follower.subscription.slot,
                            timeouts::kCatchUp);
+        }
         bool is_committing = false;
         try {
             lock_and_run_naming(writer_, Clock::now() + timeout(), [&] {
