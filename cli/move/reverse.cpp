@@ -111,7 +111,7 @@ std::string find_problem(Context& context, const Move& back)
 
 } // namespace
 
-/* Of a command that was killed here. */
+/* A command that was killed here has left it. */
 void steps::drop_left_back(Context& context)
 {
     ::drop_subscription(context.servers.source, opposite(context.move),

@@ -19,7 +19,7 @@ struct Context {
     /* The steps that lower the fence come first, and have this one together. */
     const Clock::time_point deadline = cutover.limits.deadline();
     std::optional<Standing> now = {}; /* made anew before each step */
-    /* Of the end of a move. */
+    /* The end of a move needs these. */
     std::string target_dsn = {}; /* for the source */
     bool was_compared = false;   /* its rows are equal */
     std::string problem = {};    /* why the source cannot follow any more */
