@@ -12,8 +12,8 @@ namespace
 const std::string kComment = "snowflake-shard global run, change ";
 constexpr std::size_t kLengthOfId = 36; /* a UUID */
 
-/* The SQL begins with them. They are set again behind it, because the SQL may have changed them, and
- * names are compared as text. */
+/* The SQL begins with them. They are set again behind it, because the SQL may have changed them,
+ * and names are compared as text. */
 constexpr const char* kSettings =
     "SET search_path = pg_catalog, pg_temp; SET quote_all_identifiers = off";
 
