@@ -115,16 +115,17 @@ void read_in_session(Connection& connection, const std::vector<Column>& columns,
     read_cursor(connection, fetch, columns, take);
 }
 
-Result query_in_session(Connection& connection, std::string sql, const Parameters& parameters)
+Result query_in_session(Connection& connection, const std::string& sql,
+                        const Parameters& parameters)
 {
-    for (std::size_t i = parameters.size(); i > 0; i--) {
-        const std::string name = "$" + std::to_string(i);
-        const std::string value = connection.literal(parameters[i - 1]);
-        for (std::size_t at = 0; (at = sql.find(name, at)) != std::string::npos; at += value.size())
-            sql.replace(at, name.size(), value);
-    }
+    std::string text; /* in one pass: a value can have the text $1, too */
+    for (std::size_t i = 0; i < sql.size(); i++)
+        if (sql[i] == '$' && i + 1 < sql.size() && sql[i + 1] >= '1' && sql[i + 1] <= '9')
+            text += connection.literal(parameters.at(static_cast<std::size_t>(sql[++i] - '1')));
+        else
+            text += sql[i];
     constexpr int kAll = std::numeric_limits<int>::max();
-    const std::vector<Column> columns = open_in_session(connection, sql, {});
+    const std::vector<Column> columns = open_in_session(connection, text, {});
     Result rows = connection.query(fetch_sql(columns, kAll));
     command_session(connection, "CLOSE snowflake_rows");
     return rows;

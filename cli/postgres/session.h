@@ -51,8 +51,9 @@ std::vector<Column> open_in_session(Connection& connection, const std::string& s
 void read_in_session(Connection& connection, const std::vector<Column>& columns,
                      const std::function<void(std::vector<Row> rows)>& take);
 
-/* The same of one query, with parameters as Connection::query() takes them. */
-Result query_in_session(Connection& connection, std::string sql, const Parameters& parameters);
+/* All rows of a query, with parameters $1 to $9 as Connection::query() takes them. */
+Result query_in_session(Connection& connection, const std::string& sql,
+                        const Parameters& parameters);
 
 /* A comment in the session's transaction, but with the rights of the connection, whose role owns
  * the object. catalog: pg_publication, pg_subscription. */

@@ -209,6 +209,9 @@ subtest 'with the rights of the owner' => sub {
 	is(planted_code_run(@all), 'check as mallory', 'and its code has its rights');
 	is(run_sql('ALTER TABLE public.filters ADD a text', '--role', 'mallory'), 3, 'tables of others');
 	like($err, qr/must be owner of table filters\nCONTEXT:  The SQL runs in a session of role mallory\./, 'are not changed');
+	$_->safe_psql('postgres', 'CREATE ROLE "r$1" LOGIN') foreach @all;
+	is(run_sql($rewrite, '--role', 'r$1'), 3, 'nor by a role with the name of a parameter');
+	like($err, qr/must be owner of table hostile/, 'which is only a name');
 	my $me = value($writer, 'SELECT current_user');
 	is(run_sql($rewrite, '--role', $me), 3, 'the rights of a superuser');
 	like($err, qr/table public\.hostile belongs to role mallory, and its code would run with the rights of superuser "?\Q$me\E"?\n/,
